@@ -8,11 +8,13 @@ from flask import Flask
 
 from api import request_hooks
 from api.access import account_routes as account
+from api.access import browser_sessions_routes as sessions
 from api.access import keys_routes as keys
 from api.access import session_routes as session
 from api.access import tenant_limits_routes as tenant_limits
 from api.access import tenants_routes as tenants
 from api.access import usage_routes as usage
+from api.access.oidc import routes as oidc
 from api.approvals import audit_routes as audit
 from api.approvals import receipts_routes as receipts
 from api.approvals.lifecycle import routes as lifecycle
@@ -120,7 +122,7 @@ SECTIONS = (
     Section(
         "Tenants and keys",
         "Tenants with their limits, their keys, and what they used; sessions of browsers.",
-        (account, tenants, tenant_limits, keys, usage, session),
+        (account, tenants, tenant_limits, keys, usage, session, oidc, sessions),
     ),
     Section(
         "Governance",

@@ -85,8 +85,8 @@ def _identify(request: Request, authenticator: Authenticator, access: Access) ->
     check_own_page(request)
     g.session, used = service(SessionStore).use(token, renews=keeps_session_alive(request))
     try:
-        return authenticator.identify_session(used.key, request.headers, access, as_admin=used.as_admin)
-    except InvalidApiKey:  # revoked, or past its end
+        return authenticator.identify_session(used, request.headers, access)
+    except InvalidApiKey:  # its key was revoked or is past its end, or its person has no tenant any more
         service(SessionStore).end(token)
         raise
 

@@ -11,6 +11,8 @@ import redis
 from api.access.access_store import AccessStore
 from api.access.account_routes import AccountLimits
 from api.access.authenticator import Authenticator
+from api.access.oidc.provider import OidcProvider
+from api.access.oidc.sign_in_store import SignInStore
 from api.access.registry import AccessRegistry
 from api.access.session_store import SessionStore
 from api.access.session_watch import SessionWatch
@@ -158,6 +160,7 @@ def _add_stores(services: AppServices, client: redis.Redis) -> None:
         Receipts(client, prefix),
         RejectionLog(client, settings),
         SessionStore(client, prefix),
+        SignInStore(client, prefix),
         UsageStore(client, settings),
         configured_keys(settings),
     )
@@ -209,7 +212,8 @@ def _add_callers(services: AppServices) -> None:
     streams = OpenStreams(settings.api.max_streams, keep_alive_s, several_tenants=several)
     registry.on_change.append(lambda new: setattr(streams, "several_tenants", new.several_tenants))
     session_watch = SessionWatch(connection, settings.redis.prefix)
-    services.add(registry, streams, session_watch, Authenticator(settings, registry))
+    provider = OidcProvider(settings.oidc, settings.api.threads)
+    services.add(registry, streams, session_watch, provider, Authenticator(settings, registry))
     services.preparations.append(registry.read_if_possible)
     services.background += [partial(registry.run, connection), streams.run, session_watch.run]
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 
-SCOPES = ("inference", "admin", "metrics", "governance")
+SCOPES = ("inference", "read", "operate", "admin", "metrics", "governance")
 """What a key may be for; each route of the API needs one of them, or none."""
+
+IMPLIED_SCOPES = {"operate": ("read",), "admin": ("read", "operate")}
+"""The scopes that a scope includes."""
 
 SPEAKS_FOR_TENANTS = "tenants"
 """A further scope, of gateways: `X-Tenant-ID` may name any tenant. Only a key made with it has it."""
@@ -42,6 +46,11 @@ class ApiKey:
     label: str = ""
     hint: str = ""
     configured: bool = False
+
+
+def with_implied(scopes: Collection[str]) -> frozenset[str]:
+    """The scopes, and those that they include."""
+    return frozenset(scopes).union(*(IMPLIED_SCOPES.get(scope, ()) for scope in scopes))
 
 
 def new_secret() -> str:

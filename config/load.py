@@ -18,6 +18,7 @@ from config.governance_schema import closed_operation, governance_settings
 from config.hub_artifact import SCHEME as HUB_SCHEME
 from config.hub_artifact import is_weight_file
 from config.model_schema import replica_range
+from config.oidc_schema import oidc_settings
 from config.schema import Problem, validate, validate_model
 from config.settings import (
     ADMIN_TENANT,
@@ -39,6 +40,7 @@ BUILT_BELOW = (
     "models_preset",
     "model_base_path",
     "governance",
+    "oidc",
     "tools",
     "webhooks",
     "tenants",
@@ -120,6 +122,7 @@ def _settings(values: Mapping[str, Any], root: Path) -> Settings:
         Path(_absolute(runtimes_dir, root)) if runtimes_dir else settings["data_dir"] / RUNTIMES_DIR
     )
     settings["governance"] = governance_settings(values.get("governance", {}), root)
+    settings["oidc"] = oidc_settings(values.get("oidc", {}))
     settings["tools"] = tool_settings(values.get("tools", {}))
     settings["webhooks"] = webhook_settings(values.get("webhooks", {}))
     settings["tenants"] = {DEFAULT_TENANT: Tenant(DEFAULT_TENANT)} | {

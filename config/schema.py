@@ -29,6 +29,7 @@ from config.fields import (
 from config.fixed_ports import shared_ports
 from config.governance_schema import GovernanceSchema
 from config.model_schema import MODEL_NAME, read_model
+from config.oidc_schema import OidcSchema
 from config.tenant_schema import TENANT_NAME, TenancySchema, TenantSchema
 from config.tools_schema import ToolsSchema
 from config.webhook_schema import WebhookSchema
@@ -281,6 +282,7 @@ class SettingsSchema(Section):
     api = _section(ApiSchema)
     metrics = _section(MetricsSchema)
     ui = _section(UiSchema)
+    oidc = _section(OidcSchema)
     flower = _section(FlowerSchema)
     worker = _section(WorkerSchema)
     queue = _section(QueueSchema)

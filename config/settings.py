@@ -94,6 +94,36 @@ class UiSettings:
     enabled: bool = True  # at /ui/; off: these paths do not exist
 
 
+ROLES = ("viewer", "operator", "approver", "admin")
+"""The roles of people. A person may have several."""
+
+
+@dataclass(frozen=True)
+class OidcGroup:
+    """What a value of `oidc.claim` gives a person: a role, and the tenant of its requests."""
+
+    role: str
+    tenant: str | None = None  # that of oidc.tenant unless set
+
+
+@dataclass(frozen=True)
+class OidcSettings:
+    """Sign-in of people by an OpenID Connect provider, beside API keys. Off without an issuer."""
+
+    issuer: str | None = None  # https://..., as its discovery document names it; http only for loopback
+    client_id: str | None = None
+    secret_variable: str | None = None  # the API's environment variable with the client's secret
+    name: str = "single sign-on"  # on the button of the sign-in page
+    scopes: tuple[str, ...] = ("openid", "profile", "email")
+    redirect_url: str | None = None  # https://.../ui/sign-in; from the address in the browser unless set
+    claim: str = "groups"  # whose values give roles; with dots for one within another
+    groups: Mapping[str, OidcGroup] = field(default_factory=dict)  # by value of the claim
+    default_role: str | None = None  # of people without a group; null: they may not sign in
+    tenant: str = "default"  # of people whose group names none
+    email_domains: tuple[str, ...] = ()  # if any: a verified address of one of them is needed
+    session_s: int = 43_200  # the longest time from a sign-in to the next
+
+
 @dataclass(frozen=True)
 class FlowerSettings:
     """The task monitor, which always asks for a password and is never published."""
@@ -498,6 +528,7 @@ class Settings:
     api: ApiSettings = field(default_factory=ApiSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     ui: UiSettings = field(default_factory=UiSettings)
+    oidc: OidcSettings = field(default_factory=OidcSettings)
     flower: FlowerSettings = field(default_factory=FlowerSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)

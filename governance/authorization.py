@@ -21,15 +21,19 @@ ADMIN_KEY, OP_TOKEN, PROPOSAL, BY_PLATFORM = "admin key", "op token", "proposal"
 TENANT_KEY = "tenant key"
 """That of a tenant that may load models."""
 
-AUTHORITIES = (ADMIN_KEY, TENANT_KEY, OP_TOKEN, PROPOSAL, BY_PLATFORM)
+PERSON = "person"
+"""That of a person with a role, who signed in by OpenID Connect."""
+
+AUTHORITIES = (ADMIN_KEY, TENANT_KEY, PERSON, OP_TOKEN, PROPOSAL, BY_PLATFORM)
 
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
     """The authority of a change.
 
-    `actor` is the tenant that asks for it, `authority` one of AUTHORITIES, `signers` those who signed it,
-    `requested_by` the tenant for whose requests the platform does it.
+    `actor` is the tenant or the person that asks for it, `authority` one of AUTHORITIES, `signers` those who
+    signed it, `requested_by` the tenant for whose requests the platform does it,
+    `person` who a person is (its subject and issuer, name, roles and tenant).
     `nonces` are the digests of an opToken's nonces (`op_nonce:<digest>`), `proposal` the id of an approved
     proposal: both authorise one operation only.
     """
@@ -40,6 +44,7 @@ class Authorization:
     nonces: tuple[str, ...] = ()
     proposal: str | None = None
     requested_by: str | None = None
+    person: Mapping[str, Any] | None = None
 
     @property
     def is_single_use(self) -> bool:
@@ -53,6 +58,7 @@ class Authorization:
             "nonces": list(self.nonces),
             "proposal": self.proposal,
             "requested_by": self.requested_by,
+            "person": self.person,
         }
         return {"actor": self.actor, "authority": self.authority} | {k: v for k, v in fields.items() if v}
 

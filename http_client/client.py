@@ -105,14 +105,15 @@ class HttpClient:
         read_timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> _Request:
-        """Send a request (a `body` is JSON), and yield the response once its headers have arrived.
+        """Send a request, and yield the response once its headers have arrived.
 
-        For `async with`. `read_timeout_s` is how long the server may take or send nothing; None waits
-        forever. A pooled connection that turns out to be closed is replaced at once. Raises `HttpError`.
+        For `async with`. A `body` is JSON unless `headers` name another content type. `read_timeout_s` is how
+        long the server may take or send nothing; None waits forever. A pooled connection that turns out to be
+        closed is replaced at once. Raises `HttpError`.
         """
         all_headers = {**self._headers, **headers} if headers else dict(self._headers)
         if body is not None:
-            all_headers["content-type"] = "application/json"
+            all_headers.setdefault("content-type", "application/json")
             all_headers["content-length"] = str(len(body))
         request = head(f"{method} {f'{self._base}{path}' or '/'}", all_headers)
         return _Request(self, request, body or b"", read_timeout_s)

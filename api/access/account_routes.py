@@ -127,7 +127,7 @@ def show_own_usage() -> Response:
 
 @routes.endpoint(
     "/v1/admin/tenants/<name>/usage",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: KeyUsageReport},
     rows="text/csv",
     query=QUERY,

@@ -12,20 +12,20 @@ the tenant `default`.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Protocol
 
 from api.access.caller import Caller, Identity
 from api.access.open_mode import OpenMode
 from api.access.registry import AccessRegistry
+from api.access.session_store import UsedSession
 from api.access.trusted_proxies import TrustedProxies
 from api.http.errors import Forbidden, InvalidApiKey, InvalidRequest
 from api.http.route_access import Access
 from api.http.server.cross_origin import ANY
-from config.api_keys import INFERENCE, SPEAKS_FOR_TENANTS, digest_of
+from config.api_keys import INFERENCE, SPEAKS_FOR_TENANTS, ApiKey, digest_of
 from config.errors import ConfigError
 from config.loopback import is_loopback
-from config.settings import Settings
+from config.settings import DEFAULT_TENANT, Settings
 from config.tenant_schema import TENANT_NAME
 from store.errors import StokerError, StorageUnavailable
 
@@ -48,6 +48,7 @@ class Authenticator:
     def __init__(self, settings: Settings, registry: AccessRegistry) -> None:
         self._registry = registry
         self._one_tenant = not settings.tenancy.enabled
+        self._issuer = settings.oidc.issuer
         self._proxies = TrustedProxies(settings.tenancy.trusted_proxies)
         self.open = not registry.configured.any_keys and not self._proxies
         origins = settings.api.allowed_origins
@@ -57,6 +58,11 @@ class Authenticator:
             raise ConfigError(
                 "api.allowed_origins is * but requests need no API key: any web page could send them;"
                 " name the origins, or require keys"
+            )
+        if self.open and self._issuer is not None:
+            raise ConfigError(
+                "oidc.issuer is set but requests need no API key, so there is nothing to sign in for: set "
+                "STOKER_ADMIN_KEY"
             )
         listeners = {"api.host": settings.api.host}
         if settings.metrics.enabled and settings.metrics.port is not None:
@@ -94,22 +100,34 @@ class Authenticator:
             identity.caller(None).check_access(access)
         return identity.caller(headers.get("X-Priority"))
 
-    def identify_session(self, digest: str, headers: Headers, access: Access, *, as_admin: bool) -> Caller:
-        """The caller with a session of the API key with that digest.
+    def identify_session(self, used: UsedSession, headers: Headers, access: Access) -> Caller:
+        """The caller with a session.
 
-        Without the session's admin part the key is for inference only. Raises what `identify` raises, and
-        `Forbidden` (admin_sign_in_required) for a scope that the key has and the session has not.
+        Without the session's admin part it is for inference only. Raises what `identify` raises, and
+        `Forbidden` (admin_sign_in_required) for a scope that its key or person has and the session has not.
         """
-        identity = self.identity_of(digest, headers)
-        if not as_admin:
+        identity = self.identity_of_session(used, headers)
+        if not used.as_admin:
             if access.admits(identity.key.scopes) and not access.admits(identity.key.scopes & INFERENCE):
                 message = "sign in again: this session has no admin part, or it has expired"
                 raise Forbidden(message, code="admin_sign_in_required")
-            limited = replace(identity.key, scopes=identity.key.scopes & INFERENCE)
-            identity = Identity(identity.tenant, limited)
+            identity = identity.limited_to(INFERENCE)
         caller = identity.caller(headers.get("X-Priority"))
         caller.check_access(access)
         return caller
+
+    def identity_of_session(self, used: UsedSession, headers: Headers) -> Identity:
+        """The identity of a session's API key or person, with all scopes. Raises what `identify` raises."""
+        if used.person is None:
+            return self.identity_of(used.key, headers)
+        name = DEFAULT_TENANT if self._one_tenant else used.person.tenant
+        tenant = self._registry.identities.tenants.get(name)
+        if tenant is None or used.person.issuer != self._issuer or not used.person.roles:
+            raise InvalidApiKey("this session has ended: sign in again", code="session_ended")
+        named = headers.get(TENANT_HEADER)
+        if named is not None and named != name and not self._one_tenant:
+            raise Forbidden("X-Tenant-ID is not your tenant", code="tenant_mismatch", param=TENANT_HEADER)
+        return Identity(tenant, ApiKey("", "", name, used.person.scopes), person=used.person)
 
     def may_become_known(self, headers: Headers) -> bool:
         """Whether the key of a request is unknown here, and may be new (`AccessRegistry.follow_now`)."""

@@ -8,9 +8,10 @@ from typing import Any
 
 from api.access.caller import Caller
 from api.http.errors import Forbidden
+from api.http.route_access import Access
 from config.api_keys import ALL_SCOPES
 from governance.audit import AuditEvent
-from governance.authorization import ADMIN_KEY, Authorization
+from governance.authorization import ADMIN_KEY, PERSON, TENANT_KEY, Authorization
 
 GOVERNANCE = "governance"
 
@@ -43,12 +44,21 @@ class Authority:
         """The audit event of a change or an attempt."""
         key = {"key": self.key} if self.key else {}
         actor, authority = self.authorization.actor, self.authorization.authority
-        return AuditEvent(actor, authority, action, subject, outcome, {**detail, **key})
+        person = {"person": self.authorization.person} if self.authorization.person else {}
+        return AuditEvent(actor, authority, action, subject, outcome, {**detail, **key, **person})
 
 
 def authority_of(caller: Caller) -> Authority:
-    """An administrator."""
-    return Authority(Authorization(caller.tenant.name, ADMIN_KEY), caller.key.scopes, caller.key.id)
+    """An administrator or an operator, by a key or as a person."""
+    return Authority(authorization_of_caller(caller), caller.key.scopes, caller.key.id)
+
+
+def authorization_of_caller(caller: Caller) -> Authorization:
+    """The authority of what the caller begins. A person is the actor, its tenant is in the detail."""
+    if caller.person is not None:
+        return Authorization(caller.person.actor, PERSON, person=caller.person.record(caller.tenant.name))
+    is_operator = Access.OPERATE.admits(caller.key.scopes)
+    return Authorization(caller.tenant.name, ADMIN_KEY if is_operator else TENANT_KEY)
 
 
 def authority_by_proposal(authorization: Authorization) -> Authority:

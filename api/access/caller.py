@@ -8,6 +8,7 @@ from typing import cast
 
 from flask import g
 
+from api.access.person import Person, roles_with
 from api.http.errors import Forbidden, InvalidRequest
 from api.http.route_access import Access
 from config.api_keys import ApiKey
@@ -22,13 +23,15 @@ class Caller:
 
     `key` has the scopes and the models that the caller may use; on a platform without keys, and for a trusted
     proxy, it stands for no real key. `unknown_name` is an `X-Tenant-ID` that names no tenant: such a caller
-    belongs to the tenant `default`, but shares no cached prefix with its others.
+    belongs to the tenant `default`, but shares no cached prefix with its others. `person` signed in by OpenID
+    Connect; then `key` stands for no real key and has the scopes of the person's roles.
     """
 
     tenant: Tenant
     priority: str
     key: ApiKey
     unknown_name: str | None = None
+    person: Person | None = None
 
     @property
     def usage_key(self) -> str:
@@ -41,9 +44,11 @@ class Caller:
     def check_access(self, access: Access) -> None:
         """Raise `Forbidden` (`admin_required`, ...) if the key lacks the scope of a route."""
         if not access.admits(self.key.scopes):
-            raise Forbidden(
-                f"this request needs a key with the scope `{access.scope}`", code=f"{access.scope}_required"
-            )
+            needed = f"this request needs a key with the scope `{access.scope}`"
+            if self.person is not None:
+                roles = " or ".join(roles_with(access))
+                needed = f"this request needs the role {roles}; you have {', '.join(self.person.roles)}"
+            raise Forbidden(needed, code=access.code)
 
     def may_use(self, model: str) -> bool:
         """Whether the key's requests may name this model."""
@@ -64,13 +69,21 @@ class Caller:
 class Identity:
     """A tenant with one of its keys, and its callers by `X-Priority`, made at their first use."""
 
-    __slots__ = ("_callers", "_unknown_name", "key", "tenant")
+    __slots__ = ("_callers", "_unknown_name", "key", "person", "tenant")
 
-    def __init__(self, tenant: Tenant, key: ApiKey, unknown_name: str | None = None) -> None:
+    def __init__(
+        self, tenant: Tenant, key: ApiKey, unknown_name: str | None = None, person: Person | None = None
+    ) -> None:
         self.tenant = tenant
         self.key = key
         self._unknown_name = unknown_name
+        self.person = person
         self._callers: dict[str | None, Caller] = {}
+
+    def limited_to(self, scopes: frozenset[str]) -> Identity:
+        """The identity with these of its scopes alone."""
+        key = replace(self.key, scopes=self.key.scopes & scopes)
+        return Identity(self.tenant, key, self._unknown_name, self.person)
 
     def has_expired(self) -> bool:
         """Whether the key's end date has passed."""
@@ -81,7 +94,8 @@ class Identity:
         """The caller of a request with this `X-Priority`. Raises `InvalidRequest`."""
         found = self._callers.get(priority)
         if found is None:
-            found = Caller(self.tenant, priority_of(priority, self.tenant), self.key, self._unknown_name)
+            capped = priority_of(priority, self.tenant)
+            found = Caller(self.tenant, capped, self.key, self._unknown_name, self.person)
             if priority is None or priority in PRIORITIES:  # not " High": a client has many ways to write it
                 self._callers[priority] = found
         return found

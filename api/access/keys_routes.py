@@ -40,7 +40,7 @@ _TENANT = {
 
 @routes.endpoint(
     "/v1/admin/keys",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: KeyList},
     query=(_TENANT, LIMIT, AFTER),
     errors=STORAGE,
@@ -90,7 +90,7 @@ def create_key(body: dict[str, Any]) -> Response:
 
 @routes.endpoint(
     "/v1/admin/keys/<id>",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: KeyObject},
     path=_ID,
     errors=("not_found", *STORAGE),

@@ -5,21 +5,31 @@ from __future__ import annotations
 from api.access.caller import Caller
 from api.http.errors import Forbidden
 from api.http.route_access import Access
-from governance.authorization import ADMIN_KEY, TENANT_KEY, Authorization
 
 SENTENCE = (
-    "this request needs a key with the scope `admin`, or one of a tenant that may load models (`may_load`)"
+    "this request needs a key with the scope `operate` or `admin`, or one of a tenant that may load models "
+    "(`may_load`)"
 )
 
 
 def is_admin(caller: Caller) -> bool:
-    """Whether the caller has the scope `admin`: it sees all models, and the paths of their files."""
+    """Whether the caller has the scope `admin`."""
     return Access.ADMIN.admits(caller.key.scopes)
+
+
+def may_operate(caller: Caller) -> bool:
+    """Whether the caller may load, unload and cancel for all tenants."""
+    return Access.OPERATE.admits(caller.key.scopes)
+
+
+def may_inspect(caller: Caller) -> bool:
+    """Whether the caller sees all models, and the paths of their files."""
+    return Access.READ.admits(caller.key.scopes)
 
 
 def may_load(caller: Caller) -> bool:
     """Whether the caller may load and unload the models that it may use."""
-    return is_admin(caller) or caller.tenant.may_load
+    return may_operate(caller) or caller.tenant.may_load
 
 
 def check_may_load(caller: Caller) -> None:
@@ -30,9 +40,4 @@ def check_may_load(caller: Caller) -> None:
 
 def sees(caller: Caller, model: str) -> bool:
     """Whether a model exists for the caller."""
-    return is_admin(caller) or caller.may_use(model)
-
-
-def authorization_of_caller(caller: Caller) -> Authorization:
-    """The authority of what the caller begins."""
-    return Authorization(caller.tenant.name, ADMIN_KEY if is_admin(caller) else TENANT_KEY)
+    return may_inspect(caller) or caller.may_use(model)

@@ -34,6 +34,7 @@ ACTIONS: Mapping[str, str] = {
     "tenants.add_tenant": "add_tenant",
     "tenants.change_tenant": "set_tenant",
     "tenants.remove_tenant": "remove_tenant",
+    "sessions.end_session": "end_session",
     "keys.create_key": "create_key",
     "keys.change_key": "set_key",
     "keys.revoke_key": "revoke_key",

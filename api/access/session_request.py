@@ -12,12 +12,15 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, cast
 
-from flask import Request, g, has_request_context
+from flask import Request, Response, g, has_request_context
 from werkzeug.http import parse_cookie
 
 from api.http.errors import Forbidden
 
 COOKIE = "stoker_session"
+SIGN_IN_COOKIE = "stoker_sign_in"
+"""The cookie of a browser that is at the OpenID Connect provider."""
+
 COOKIE_FIELD = "HTTP_COOKIE"
 """The key of the header in a WSGI environ."""
 
@@ -25,6 +28,14 @@ UI_HEADER = "X-Stoker-UI"
 IDLE_PAGE = "idle"
 UI_HEADER_VALUES = frozenset(("1", IDLE_PAGE))
 ORIGIN_REFUSED = "a request with a session must come from a page of the same origin"
+UI_FIELD = {
+    "name": UI_HEADER,
+    "in": "header",
+    "description": "1, in every request with a session's cookie.",
+    "schema": {"type": "string", "enum": ["1"]},
+}
+"""The header in the OpenAPI document."""
+
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
@@ -58,6 +69,22 @@ def check_own_page(request: Request) -> None:
 def keeps_session_alive(request: Request) -> bool:
     """Whether the request counts as a use of the session: not if a page that nobody uses reads something."""
     return request.method not in SAFE_METHODS or request.headers.get(UI_HEADER) != IDLE_PAGE
+
+
+def set_cookie(
+    request: Request, response: Response, name: str, value: str, max_age_s: int | None = None
+) -> None:
+    """Set a cookie for the pages of this origin, or remove it ("").
+
+    Without a `Path` its path is the folder of this route as the browser sees it (RFC 6265, 5.1.4): `/v1` for
+    `/v1/session`, behind a reverse proxy with its prefix.
+    """
+    is_https = (request.headers.get("Origin") or "").lower().startswith("https://")
+    parts = [f"{name}={value}", "HttpOnly", "SameSite=Strict"]
+    parts += ["Secure"] * is_https
+    if not value or max_age_s is not None:
+        parts.append(f"Max-Age={max_age_s or 0}")
+    response.headers.add("Set-Cookie", "; ".join(parts))
 
 
 def current_session() -> str | None:

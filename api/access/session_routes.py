@@ -9,23 +9,26 @@ from flask import Response, request
 
 from api.access.authenticator import Authenticator
 from api.access.caller import Identity, current_caller
+from api.access.oidc.end_sign_in import end_sign_in
 from api.access.session_request import (
     COOKIE,
-    UI_HEADER,
+    SIGN_IN_COOKIE,
+    UI_FIELD,
     check_own_page,
     current_session,
     keeps_session_alive,
     session_token,
+    set_cookie,
 )
 from api.access.session_schema import SessionObject, SignInBody, SignInLink
-from api.access.session_store import LINK_S, SessionStore
+from api.access.session_store import LINK_S, Browser, SessionStore
 from api.http.error_codes import STORAGE
 from api.http.errors import Conflict, Forbidden, InvalidApiKey, InvalidRequest
 from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
 from api.services import AppServices, current_services, service
-from config.api_keys import ALL_SCOPES, INFERENCE, SCOPES
+from config.api_keys import ALL_SCOPES, INFERENCE, SCOPES, with_implied
 from config.settings import Settings
 from config.version import version
 
@@ -37,15 +40,9 @@ SIGNED_OUT: dict[str, Any] = {
     "tenant": None,
     "scopes": [],
     "key_scopes": [],
+    "person": None,
     "version": None,
     "flower_url": None,
-}
-
-_UI = {
-    "name": UI_HEADER,
-    "in": "header",
-    "description": "1, in every request with a session's cookie.",
-    "schema": {"type": "string", "enum": ["1"]},
 }
 
 
@@ -56,32 +53,53 @@ _UI = {
     body=SignInBody,
     examples={"A key": {"key": "sk-0123456789abcdef", "admin": True}, "A link": {"link": "0123456789abcdef"}},
     responses={201: SessionObject},
-    headers=(_UI,),
-    errors=("invalid_api_key", "link_used", "origin_not_allowed", "platform_open", *STORAGE),
+    headers=(UI_FIELD,),
+    errors=(
+        "email_not_allowed",
+        "invalid_api_key",
+        "link_used",
+        "no_role",
+        "not_found",
+        "origin_not_allowed",
+        "platform_open",
+        "provider_unavailable",
+        "server_busy",
+        "sign_in_refused",
+        *STORAGE,
+    ),
 )
 def sign_in(body: dict[str, Any]) -> Response:
     """Sign a browser in
 
-    Exchanges an API key, or the token of a sign-in link, for a session: an `HttpOnly` cookie that takes the
-    place of the key for 12 hours without a request. With `admin`, and with a link, it has the other scopes of
-    its key as well until 30 minutes pass without a request; else it is for inference only. The browser's
-    earlier session ends. A key has 20 sessions at most: the one that was not used for the longest time ends.
+    Exchanges an API key, the token of a sign-in link, or the answer of the OpenID Connect provider for a
+    session: an `HttpOnly` cookie that takes the place of the key for 12 hours without a request. With `admin`
+    (of a person: of `POST /v1/session/oidc`) and with a link it has the other scopes as well until 30 minutes
+    pass without a request; else it is for inference only. A person's scopes are those of the roles that the
+    provider's claims give at this moment, for `oidc.session_s` at most. The browser's earlier session ends.
+    A key and a person have 20 sessions at most: the one that was not used for the longest time ends.
     """
     services = current_services()
     _check_not_open(services)
     check_own_page(request)
-    key, link = body.get("key"), body.get("link")
-    if (key is None) == (link is None):
-        raise InvalidRequest("send either key or link", param="key")
-    authenticator, earlier = services[Authenticator], request.cookies.get(COOKIE)
-    if link is not None:
-        token, digest = services[SessionStore].begin_by_link(link, earlier)
-        identity, as_admin = authenticator.identity_of(digest, {}), True
+    key, link, answer = body.get("key"), body.get("link"), body.get("oidc")
+    if sum(secret is not None for secret in (key, link, answer)) != 1:
+        raise InvalidRequest("send one of key, link and oidc", param="key")
+    authenticator, sessions = services[Authenticator], services[SessionStore]
+    earlier, browser = request.cookies.get(COOKIE), _browser()
+    more: dict[str, Any] = {}
+    as_admin = link is not None or bool(body.get("admin"))
+    if answer is not None:
+        secret = request.cookies.get(SIGN_IN_COOKIE)
+        token, identity, begun = end_sign_in(services, answer, secret, earlier, browser)
+        as_admin, more = begun.as_admin, {"to": begun.to}
+    elif link is not None:
+        token, digest = sessions.begin_by_link(link, earlier, browser)
+        identity = authenticator.identity_of(digest, {})
     else:
-        identity, as_admin = authenticator.identity_of_key(str(key)), bool(body.get("admin"))
-        token = services[SessionStore].begin(identity.key.digest, as_admin=as_admin, earlier=earlier)
-    response = json_response(_session(identity, as_admin), 201)
-    _set_cookie(response, token)
+        identity = authenticator.identity_of_key(str(key))
+        token = sessions.begin(identity.key.digest, as_admin=as_admin, earlier=earlier, browser=browser)
+    response = json_response(_session(identity, as_admin) | more, 201)
+    set_cookie(request, response, COOKIE, token)
     return response
 
 
@@ -89,7 +107,7 @@ def sign_in(body: dict[str, Any]) -> Response:
     "/v1/session",
     access=Access.PUBLIC,
     responses={200: SessionObject},
-    headers=(_UI,),
+    headers=(UI_FIELD,),
     errors=("origin_not_allowed", *STORAGE),
 )
 def show_session() -> Response:
@@ -105,12 +123,12 @@ def show_session() -> Response:
         check_own_page(request)
         try:
             _, used = services[SessionStore].use(token, renews=keeps_session_alive(request))
-            identity = services[Authenticator].identity_of(used.key, {})
+            identity = services[Authenticator].identity_of_session(used, {})
         except InvalidApiKey:
-            services[SessionStore].end(token)  # its key was revoked
+            services[SessionStore].end(token)  # its key was revoked, or its person has no tenant any more
         else:
             return json_response(_session(identity, used.as_admin))
-    return json_response(SIGNED_OUT)
+    return json_response(_signed_out())
 
 
 @routes.endpoint(
@@ -118,7 +136,7 @@ def show_session() -> Response:
     "DELETE",
     access=Access.PUBLIC,
     responses={200: SessionObject},
-    headers=(_UI,),
+    headers=(UI_FIELD,),
     errors=("origin_not_allowed", *STORAGE),
 )
 def sign_out() -> Response:
@@ -130,8 +148,8 @@ def sign_out() -> Response:
     if token is not None:
         check_own_page(request)
         service(SessionStore).end(token)
-    response = json_response(SIGNED_OUT)
-    _set_cookie(response, "")
+    response = json_response(_signed_out())
+    set_cookie(request, response, COOKIE, "")
     return response
 
 
@@ -161,29 +179,32 @@ def _check_not_open(services: AppServices) -> None:
         raise Conflict("this platform has no API keys, so no sign-in is needed", code="platform_open")
 
 
+def _browser() -> Browser:
+    return Browser(request.remote_addr or "", request.headers.get("User-Agent", ""))
+
+
 def _session(identity: Identity, as_admin: bool) -> dict[str, Any]:
-    scopes = identity.key.scopes if as_admin else identity.key.scopes & INFERENCE
-    return _signed_in(scopes, tenant=identity.tenant.name, key_scopes=_sorted(identity.key.scopes))
+    scopes = with_implied(identity.key.scopes)
+    person = identity.person
+    return _signed_in(
+        scopes if as_admin else scopes & INFERENCE,
+        tenant=identity.tenant.name,
+        key_scopes=_sorted(scopes),
+        person=person and {"name": person.name, "email": person.email, "roles": person.roles},
+    )
+
+
+def _signed_out() -> dict[str, Any]:
+    settings = current_services()[Settings].oidc
+    return SIGNED_OUT | {"provider": settings.name if settings.issuer is not None else None}
 
 
 def _signed_in(scopes: Collection[str], **more: object) -> dict[str, Any]:
     """The body for these scopes, with further fields."""
-    flower = current_services()[Settings].flower.url if "admin" in scopes else None
+    flower = current_services()[Settings].flower.url if "operate" in scopes else None
     shown = {"signed_in": True, "scopes": _sorted(scopes), "version": version(), "flower_url": flower}
-    return SIGNED_OUT | shown | more
+    return _signed_out() | shown | more
 
 
 def _sorted(scopes: Collection[str]) -> list[str]:
     return [scope for scope in SCOPES if scope in scopes]
-
-
-def _set_cookie(response: Response, token: str) -> None:
-    """Set or remove the cookie.
-
-    Without a `Path` its path is the folder of this route as the browser sees it (RFC 6265, 5.1.4): `/v1`,
-    behind a reverse proxy with its prefix.
-    """
-    is_https = (request.headers.get("Origin") or "").lower().startswith("https://")
-    parts = [f"{COOKIE}={token}", "HttpOnly", "SameSite=Strict"]
-    parts += ["Secure"] * is_https + ["Max-Age=0"] * (not token)
-    response.headers.add("Set-Cookie", "; ".join(parts))

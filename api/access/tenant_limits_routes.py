@@ -31,7 +31,7 @@ routes = RouteGroup("tenant_limits", __name__)
 
 @routes.endpoint(
     "/v1/admin/limits",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: TenantLimitsList},
     query=(LIMIT, AFTER),
     errors=STORAGE,
@@ -50,7 +50,7 @@ def list_tenant_limits() -> Response:
 
 @routes.endpoint(
     "/v1/admin/tenants/<name>/limits",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: TenantLimits},
     path={"name": ("The tenant's name.", "acme")},
     errors=("not_found", *STORAGE),

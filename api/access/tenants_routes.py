@@ -32,7 +32,7 @@ _NAME = {"name": ("The tenant's name.", "acme")}
 
 @routes.endpoint(
     "/v1/admin/tenants",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: TenantList},
     query=(LIMIT, AFTER),
     errors=STORAGE,
@@ -81,7 +81,7 @@ def add_tenant(body: dict[str, Any]) -> Response:
 
 @routes.endpoint(
     "/v1/admin/tenants/<name>",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: TenantObject},
     path=_NAME,
     errors=("not_found", *STORAGE),

@@ -40,7 +40,7 @@ QUERY = (
 
 @routes.endpoint(
     "/v1/admin/usage",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: UsageReport},
     rows="text/csv",
     query=QUERY,

@@ -68,7 +68,7 @@ QUERY = (
 
 @routes.endpoint(
     "/v1/governance/audit",
-    access=Access.GOVERNANCE,
+    access=Access.AUDIT,
     responses={200: AuditPage},
     rows=NDJSON,
     query=QUERY,
@@ -104,7 +104,7 @@ def list_audit_records() -> Response:
 
 @routes.endpoint(
     "/v1/governance/audit/head",
-    access=Access.GOVERNANCE,
+    access=Access.AUDIT,
     responses={200: AuditHead},
     errors=("key_unusable", *STORAGE),
 )

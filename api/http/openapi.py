@@ -261,7 +261,7 @@ def _implied_codes(
     """The error codes that follow from the access level and the body."""
     codes = ["internal_error"]
     if access is not Access.PUBLIC:
-        codes += ["invalid_request", "invalid_api_key", "tenant_mismatch", f"{access.scope}_required"]
+        codes += ["invalid_request", "invalid_api_key", "tenant_mismatch", access.code]
     if body is not None:
         codes += ["invalid_json", "request_too_large", "unsupported_media_type", invalid_body.default_code]
     return codes

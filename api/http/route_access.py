@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection
 from enum import Enum
 from typing import Any, TypeVar
 
+from config.api_keys import IMPLIED_SCOPES
+
 View = TypeVar("View", bound=Callable[..., Any])
 
 _ATTRIBUTE = "stoker_access"
@@ -27,14 +29,23 @@ class Access(Enum):
     INFERENCE = "inference"
     """Requests to models, and what they left: models, responses, queues."""
 
+    READ = "read"
+    """What the pages for operators show. It changes nothing."""
+
+    OPERATE = "operate"
+    """Loads, unloads, flushes, cancels, drains and acknowledgements."""
+
     ADMIN = "admin"
-    """Models, tenants and keys: loads, changes, inspection."""
+    """Changes of tenants, keys, sessions and of which models there are."""
 
     METRICS = "metrics"
     """Measurements of the platform."""
 
     GOVERNANCE = "governance"
-    """Changes that need signatures, and the audit chain."""
+    """Changes that need signatures."""
+
+    AUDIT = "audit"
+    """Reads proposals and the audit chain: the scope `governance` or `read`."""
 
     LIFECYCLE = "lifecycle"
     """Loads, unloads and flushes, which an approval authorises: the scope `governance`. A trusted proxy needs
@@ -43,11 +54,26 @@ class Access(Enum):
     @property
     def scope(self) -> str:
         """The scope that a key needs."""
-        return Access.GOVERNANCE.value if self is Access.LIFECYCLE else self.value
+        return Access.GOVERNANCE.value if self in (Access.LIFECYCLE, Access.AUDIT) else self.value
+
+    @property
+    def code(self) -> str:
+        """The error code for a caller without the scope; the message names the scope that would do."""
+        return f"{'admin' if self in _OF_OPERATORS else self.scope}_required"
 
     def admits(self, scopes: Collection[str]) -> bool:
         """Whether a caller with these scopes may use a route."""
-        return self is Access.PUBLIC or self.scope in scopes or self.value in scopes
+        return not _SUFFICIENT[self].isdisjoint(scopes) or self is Access.PUBLIC
+
+
+_OF_OPERATORS = (Access.READ, Access.OPERATE)
+_SUFFICIENT = {
+    access: frozenset({access.value, access.scope})
+    | {scope for scope, implied in IMPLIED_SCOPES.items() if access.value in implied}
+    for access in Access
+}
+_SUFFICIENT[Access.AUDIT] |= _SUFFICIENT[Access.READ]
+"""By access: the scopes of which a caller needs one."""
 
 
 def declare(view: View, access: Access) -> View:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from api.access.authority import authorization_of_caller
 from api.access.caller import Caller
 from api.access.governed_admin import AdminChange, check_not_governed
-from api.access.load_rights import authorization_of_caller
 from api.services import AppServices
 from fleet.fleet import Fleet
 from fleet.load_request import AS_CONFIGURED, LoadOutcome

@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import Response
 
+from api.access.authority import authorization_of_caller
 from api.access.caller import current_caller
 from api.access.governed_admin import AdminChange, check_not_governed
 from api.http.error_codes import STORAGE
@@ -23,7 +24,6 @@ from api.services import current_services
 from config.settings import ADD, REMOVE
 from fleet.load_request import LoadOutcome
 from fleet.operation import Operation
-from governance.authorization import ADMIN_KEY, Authorization
 
 routes = RouteGroup("additions", __name__)
 
@@ -69,7 +69,7 @@ def add_admin_model(body: dict[str, Any]) -> Response:
     subject = addition.name or addition.source
     check_not_governed(services, current_caller(), AdminChange("add", subject, ADD, addition.body()))
     plan = plan_model(services, addition)
-    name, outcome = add_model(services, addition, plan, Authorization(tenant, ADMIN_KEY))
+    name, outcome = add_model(services, addition, plan, authorization_of_caller(current_caller()))
     if outcome.operation is None:
         return json_response({"model": name, "operation": None}, 201)
     return answer_at_end(services, outcome.operation, tenant, partial(_answer, name))
@@ -78,7 +78,7 @@ def add_admin_model(body: dict[str, Any]) -> Response:
 @routes.endpoint(
     "/v1/admin/models/plan",
     "POST",
-    access=Access.ADMIN,
+    access=Access.READ,
     body=AdditionBody,
     examples={"A file": {"source": "models/stoker-demo.gguf", "name": "my-demo"}},
     invalid_body=UnprocessableRequest,
@@ -113,7 +113,7 @@ def remove_admin_model(name: str) -> Response:
     """
     services, tenant = current_services(), current_caller().tenant.name
     check_not_governed(services, current_caller(), AdminChange("remove", name, REMOVE, {"name": name}))
-    outcome = remove_model(services, name, Authorization(tenant, ADMIN_KEY))
+    outcome = remove_model(services, name, authorization_of_caller(current_caller()))
     return _operation_answer(name, outcome, tenant)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Response
 
-from api.access.authority import authority_of
+from api.access.authority import authority_of, authorization_of_caller
 from api.access.caller import current_caller
 from api.access.governed_admin import AdminChange, check_not_governed
 from api.http.error_codes import STORAGE
@@ -33,7 +33,7 @@ from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
 from fleet.operation import Operation
 from governance.audit import AuditLog
-from governance.authorization import ADMIN_KEY, Authorization
+from governance.authorization import Authorization
 from store.errors import StokerError
 
 logger = logging.getLogger("api")
@@ -43,7 +43,7 @@ routes = RouteGroup("admin", __name__)
 _NAME = {"name": ("The model's name; it may contain slashes.", "stoker-demo")}
 
 
-@routes.endpoint("/v1/admin/models", access=Access.ADMIN, responses={200: AdminModelList}, errors=STORAGE)
+@routes.endpoint("/v1/admin/models", access=Access.READ, responses={200: AdminModelList}, errors=STORAGE)
 def list_admin_models() -> Response:
     """List the models with their live state
 
@@ -62,7 +62,7 @@ def list_admin_models() -> Response:
 
 @routes.endpoint(
     "/v1/admin/models/<model:name>",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: ModelDetail},
     path=_NAME,
     errors=("unknown_model", *STORAGE),
@@ -78,7 +78,7 @@ def retrieve_admin_model(name: str) -> Response:
     return json_response(serialize_model(row) | {"replica_list": replicas})
 
 
-@routes.endpoint("/v1/admin/gpu-memory", access=Access.ADMIN, responses={200: GpuMemory}, errors=STORAGE)
+@routes.endpoint("/v1/admin/gpu-memory", access=Access.READ, responses={200: GpuMemory}, errors=STORAGE)
 def show_gpu_memory() -> Response:
     """Show the GPUs' memory and the models' share of it
 
@@ -93,7 +93,7 @@ def show_gpu_memory() -> Response:
 @routes.endpoint(
     "/v1/admin/models/<path:name>/load",
     "POST",
-    access=Access.ADMIN,
+    access=Access.OPERATE,
     body=LoadRequestBody,
     examples={"As configured": {}, "One replica": {"replicas": 1}},
     invalid_body=UnprocessableRequest,
@@ -136,7 +136,7 @@ def load_model(body: dict[str, Any], name: str) -> Response:
 @routes.endpoint(
     "/v1/admin/models/<path:name>/unload",
     "POST",
-    access=Access.ADMIN,
+    access=Access.OPERATE,
     responses={200: ChangedModel, 202: ChangedModel},
     path=_NAME,
     headers=(PREFER,),
@@ -160,7 +160,7 @@ def unload_model(name: str) -> Response:
 
 @routes.endpoint(
     "/v1/admin/operations/<id>",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: OperationObject},
     path={"id": "The operation's id."},
     errors=("not_found", *STORAGE),
@@ -180,7 +180,7 @@ def retrieve_operation(id: str) -> Response:
 @routes.endpoint(
     "/v1/admin/operations/<id>",
     "DELETE",
-    access=Access.ADMIN,
+    access=Access.OPERATE,
     responses={200: (ChangedModel, AddedModel), 202: ChangedModel},
     path={"id": "The operation's id."},
     headers=(PREFER,),
@@ -211,7 +211,7 @@ def cancel_operation(id: str) -> Response:
 
 
 def _by_key() -> Authorization:
-    return Authorization(current_caller().tenant.name, ADMIN_KEY)
+    return authorization_of_caller(current_caller())
 
 
 def _operation_response(model: ModelDefinition, outcome: LoadOutcome) -> Response:

@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import Response
 
+from api.access.authority import authorization_of_caller
 from api.access.caller import current_caller
 from api.access.governed_admin import AdminChange, check_not_governed, governed_refusal
 from api.http.error_codes import STORAGE
@@ -26,7 +27,6 @@ from fleet.flush import FlushScope
 from fleet.operation import Operation
 from fleet.plan import plan_flush
 from governance.audit import AuditLog
-from governance.authorization import ADMIN_KEY, Authorization
 
 routes = RouteGroup("cache", __name__)
 
@@ -34,7 +34,7 @@ routes = RouteGroup("cache", __name__)
 @routes.endpoint(
     "/v1/admin/cache/flush",
     "POST",
-    access=Access.ADMIN,
+    access=Access.OPERATE,
     body=FlushBody,
     examples={
         "A model": {"scope": "model", "model": "stoker-demo"},
@@ -61,7 +61,7 @@ def flush_cache(body: dict[str, Any]) -> Response:
     services, tenant = current_services(), current_caller().tenant.name
     scope = _checked_scope(body)
     check_not_governed(services, current_caller(), _change(scope))
-    outcome = services[Fleet].flush(scope, Authorization(tenant, ADMIN_KEY))
+    outcome = services[Fleet].flush(scope, authorization_of_caller(current_caller()))
     notify_workers(outcome)
     services[AuditLog].sync()
     if outcome.operation is None:  # a flush has always one
@@ -72,7 +72,7 @@ def flush_cache(body: dict[str, Any]) -> Response:
 @routes.endpoint(
     "/v1/admin/cache/flush/plan",
     "POST",
-    access=Access.ADMIN,
+    access=Access.READ,
     body=FlushBody,
     examples={"A model": {"scope": "model", "model": "stoker-demo"}},
     invalid_body=UnprocessableRequest,

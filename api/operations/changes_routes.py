@@ -35,7 +35,7 @@ _BEFORE = {
 
 @routes.endpoint(
     "/v1/admin/changes",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: ChangeList},
     query=(_MODEL, LIMIT, _BEFORE),
     errors=STORAGE,

@@ -34,7 +34,7 @@ def _filter(name: str, about: str) -> dict[str, object]:
 
 @routes.endpoint(
     "/v1/admin/models/<path:name>/log",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: EngineLog},
     path={"name": ("The model's name; it may contain slashes.", "stoker-demo")},
     query=(

@@ -65,7 +65,7 @@ class HubAnswers:
 
 @routes.endpoint(
     "/v1/admin/hub/models",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: HubModelList},
     query=(_SEARCH, _LIMIT),
     errors=("model_not_downloaded", *HUB),
@@ -92,7 +92,7 @@ def search_hub_models() -> Response:
 
 @routes.endpoint(
     "/v1/admin/hub/files",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: HubFiles},
     query=(_SOURCE,),
     errors=("invalid_addition", "model_not_downloaded", *HUB, *STORAGE),

@@ -55,7 +55,7 @@ _LIMIT = page_size_parameter("jobs", DEFAULT_JOBS, MAX_JOBS)
 
 @routes.endpoint(
     "/v1/admin/jobs",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: JobList},
     blocking=False,
     query=(_MODEL, _TENANT, _STATUS, _LIMIT, AFTER),
@@ -143,7 +143,7 @@ def _serialize_job(job: JobView, now: float, place: Place | None) -> dict[str, A
 
 @routes.endpoint(
     "/v1/admin/jobs/<id>",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: JobDetails},
     blocking=False,
     path={"id": "The response's id."},

@@ -26,7 +26,7 @@ _NAME = {"name": ("The model's name; it may contain slashes.", "stoker-demo")}
 @routes.endpoint(
     "/v1/admin/models/<path:name>/load/plan",
     "POST",
-    access=Access.ADMIN,
+    access=Access.READ,
     body=LoadRequestBody,
     examples={"As configured": {}, "One replica": {"replicas": 1}},
     invalid_body=UnprocessableRequest,
@@ -55,7 +55,7 @@ def plan_admin_load(body: dict[str, Any], name: str) -> Response:
 
 @routes.endpoint(
     "/v1/admin/models/<path:name>/unload/plan",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: UnloadPlan},
     path=_NAME,
     errors=("unknown_model", *STORAGE),

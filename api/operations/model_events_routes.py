@@ -34,7 +34,7 @@ _FOLLOW = {
 
 @routes.endpoint(
     "/v1/admin/events",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={},
     streams=True,
     events=EVENTS,

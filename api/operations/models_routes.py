@@ -11,7 +11,7 @@ from typing import Any
 from flask import Response, request
 
 from api.access.caller import Caller, current_caller
-from api.access.load_rights import check_may_load, is_admin, may_load
+from api.access.load_rights import check_may_load, may_inspect, may_load, may_operate
 from api.http.error_codes import STORAGE
 from api.http.errors import InvalidRequest
 from api.http.http_responses import json_response
@@ -87,7 +87,7 @@ def _listed() -> Response:
     usable = [model for model in fleet.summaries() if caller.may_use(model.name)]
     under_way = _under_way(fleet) if may_load(caller) else {}
     listed = [_serialize(model, caller, under_way.get(model.name)) for model in usable]
-    if is_admin(caller):
+    if may_inspect(caller):
         listed += _downloading(under_way, {model.name for model in usable})
     every = max(len(listed), 1)
     page, keys = two_way_page(listed, itemgetter("id"), "a model", default=every, maximum=MAX_PAGE)
@@ -97,9 +97,11 @@ def _listed() -> Response:
 def _reload(caller: Caller) -> None:
     """Read the presets file again. Raises `Forbidden`, and `InvalidRequest` with what is wrong in it."""
     check_may_load(caller)
-    report = service(PresetService).reload(waits=is_admin(caller))
+    report = service(PresetService).reload(waits=may_operate(caller))
     if report.problems:
-        sentences = "; ".join(report.problems) if is_admin(caller) else "an administrator has to correct it"
+        sentences = (
+            "; ".join(report.problems) if may_inspect(caller) else "an administrator has to correct it"
+        )
         raise InvalidRequest(f"the presets file was not read: {sentences}", param="reload")
 
 
@@ -164,7 +166,7 @@ def _serialize(
         "remote": remote(model.definition),
         "lora": list(loras(model.definition)),
         "chat": service(ModelFacts).of(model.definition, context, caller),
-        **_as_llama_server(model, context, operation, to_admin=caller is not None and is_admin(caller)),
+        **_as_llama_server(model, context, operation, to_admin=caller is not None and may_inspect(caller)),
     }
 
 

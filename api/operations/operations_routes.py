@@ -34,7 +34,7 @@ _MODEL = {
 
 @routes.endpoint(
     "/v1/admin/operations",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: OperationList},
     query=(
         choice_parameter("kind", "Only the operations of this kind.", OPERATION_KINDS),

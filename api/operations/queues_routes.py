@@ -101,7 +101,7 @@ def _waited_ms(since: float | None) -> int | None:
 
 @routes.endpoint(
     "/v1/admin/queue",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: QueueListing},
     query=(_MODEL,),
     errors=("unknown_model", *STORAGE),
@@ -144,7 +144,7 @@ def _serialize_tenant(tenant: TenantQueue) -> dict[str, Any]:
 @routes.endpoint(
     "/v1/admin/queue/<id>",
     "DELETE",
-    access=Access.ADMIN,
+    access=Access.OPERATE,
     responses={200: CancelledRequest},
     path=_ID,
     errors=("not_found", *STORAGE),
@@ -167,7 +167,7 @@ def cancel_request(id: str) -> Response:
 @routes.endpoint(
     "/v1/admin/queue",
     "DELETE",
-    access=Access.ADMIN,
+    access=Access.OPERATE,
     responses={200: CancelledTenant},
     query=({**_TENANT, "required": True, "example": "acme"}, _MODEL, _RUNNING),
     errors=("unknown_model", *STORAGE),

@@ -54,7 +54,7 @@ _QUERY = (
 
 @routes.endpoint(
     "/v1/admin/requests",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: RequestList},
     blocking=False,
     query=_QUERY,
@@ -91,7 +91,7 @@ def list_requests() -> Response:
 
 @routes.endpoint(
     "/v1/admin/requests/<id>",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: RequestObject},
     blocking=False,
     path={"id": "The response's id; of a refused request its `x-request-id`."},

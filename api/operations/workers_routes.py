@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import Response, request
 
+from api.access.authority import authorization_of_caller
 from api.access.caller import current_caller
 from api.http.error_codes import STORAGE
 from api.http.errors import InvalidRequest, NotFound
@@ -19,7 +20,7 @@ from api.services import AppServices, current_services, service
 from fleet.drain import NAME
 from fleet.fleet import Fleet
 from governance.audit import AuditLog
-from governance.authorization import ADMIN_KEY, Authorization
+from governance.authorization import Authorization
 
 routes = RouteGroup("workers", __name__)
 
@@ -36,7 +37,7 @@ _NAME = {"name": "The worker's name."}
 
 @routes.endpoint(
     "/v1/admin/workers",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: WorkerList},
     query=(_LIMIT, AFTER),
     errors=STORAGE,
@@ -58,7 +59,7 @@ def list_workers() -> Response:
 
 @routes.endpoint(
     "/v1/admin/workers/<name>",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: WorkerObject},
     path=_NAME,
     errors=("not_found", *STORAGE),
@@ -74,7 +75,7 @@ def retrieve_worker(name: str) -> Response:
 @routes.endpoint(
     "/v1/admin/workers/<name>/drain",
     "POST",
-    access=Access.ADMIN,
+    access=Access.OPERATE,
     responses={200: WorkerObject},
     path=_NAME,
     errors=("not_found", "too_many_drains", *STORAGE),
@@ -95,7 +96,7 @@ def drain_worker(name: str) -> Response:
 @routes.endpoint(
     "/v1/admin/workers/<name>/drain",
     "DELETE",
-    access=Access.ADMIN,
+    access=Access.OPERATE,
     responses={200: WorkerObject},
     path=_NAME,
     errors=("not_found", *STORAGE),
@@ -134,4 +135,4 @@ def _found(services: AppServices, name: str) -> dict[str, Any] | None:
 
 
 def _by_key() -> Authorization:
-    return Authorization(current_caller().tenant.name, ADMIN_KEY)
+    return authorization_of_caller(current_caller())

@@ -18,6 +18,8 @@ from werkzeug.serving import make_server
 from api.access.access_store import AccessStore
 from api.access.account_routes import AccountLimits
 from api.access.authenticator import Authenticator
+from api.access.oidc.provider import OidcProvider
+from api.access.oidc.sign_in_store import SignInStore
 from api.access.registry import AccessRegistry
 from api.access.session_store import SessionStore
 from api.access.session_watch import SessionWatch
@@ -85,6 +87,7 @@ from tests.support.api_fakes import (
     FakeUsage,
     make_fakes,
 )
+from tests.support.oidc_provider import CLIENT_SECRET
 from tests.support.wsgi_answers import create_app, start_services
 
 KEY, OTHER_KEY, ADMIN_KEY = "sk-one", "sk-two", "sk-admin"
@@ -155,6 +158,8 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         Authenticator(settings, registry),
         BatchStore(client, settings.redis.prefix),
         SessionStore(client, settings.redis.prefix),
+        SignInStore(client, settings.redis.prefix),
+        OidcProvider(settings.oidc, settings.api.threads, {"OIDC_SECRET": CLIENT_SECRET}),
         SharedKeyFiles(settings.governance.op_token_key_path),
         AttemptLimit(client, settings),
         MetricSamples(client, settings),

@@ -56,6 +56,7 @@ OTHER_ANSWERS = {
     "POST /infill": (501, "the demo model has no tokens for a gap"),
     "POST /models": (400, "the platform of a test reaches no hub"),
     "POST /v1/admin/alerts/{name}/acknowledge": (409, "no alert fires within minutes of a start"),
+    "POST /v1/session/oidc": (404, "the platform of a test has no provider"),
     "GET /v1/admin/hub/models": (404, "the platform of a test reaches no hub"),
     "GET /v1/admin/hub/files": (404, "the platform of a test reaches no hub"),
 }
@@ -195,6 +196,10 @@ class Caller:
     def key(self) -> dict[str, str]:
         return {"id": self.made("/v1/admin/keys", {"tenant": "default"})["id"]}
 
+    def session(self) -> dict[str, str]:
+        self.made("/v1/session", {"key": self.platform.keys["admin_key"]})
+        return {"id": json.loads(self.send("GET", "/v1/account/sessions")[1])["data"][0]["id"]}
+
     def proposal(self) -> dict[str, str]:
         return {"id": self.made("/v1/governance/proposals", self.example("/v1/governance/proposals"))["id"]}
 
@@ -262,6 +267,7 @@ PREPARED: tuple[tuple[str, Prepare], ...] = (
     (r"\w+ /v1/admin/workers/{name}.*", Caller.worker),
     (r"\w+ /v1/admin/tenants/{name}.*", Caller.tenant),
     (r"\w+ /v1/admin/keys/{id}", Caller.key),
+    (r"DELETE /v1/(account|admin)/sessions/{id}", Caller.session),
     (r"\w+ /v1/governance/proposals/{id}.*", Caller.proposal),
 )
 """What an operation refers to, by its method and path; the first one that fits."""

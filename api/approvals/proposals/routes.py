@@ -91,7 +91,7 @@ def create_proposal(body: dict[str, Any]) -> Response:
 
 @routes.endpoint(
     "/v1/governance/proposals",
-    access=Access.GOVERNANCE,
+    access=Access.AUDIT,
     responses={200: ProposalList},
     query=(_STATUS, _CURSOR, _LIMIT),
     errors=STORAGE,
@@ -117,7 +117,7 @@ def list_proposals() -> Response:
 
 @routes.endpoint(
     "/v1/governance/proposals/<id>",
-    access=Access.GOVERNANCE,
+    access=Access.AUDIT,
     responses={200: ProposalObject},
     path=_ID,
     errors=("not_found", *STORAGE),
@@ -132,7 +132,7 @@ def retrieve_proposal(id: str) -> Response:
 
 @routes.endpoint(
     "/v1/governance/proposals/<id>/comparison",
-    access=Access.GOVERNANCE,
+    access=Access.AUDIT,
     responses={200: ProposalComparison},
     path=_ID,
     errors=("not_found", *STORAGE),

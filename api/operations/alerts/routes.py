@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import Response
 
+from api.access.authority import authorization_of_caller
 from api.access.caller import current_caller
 from api.http.error_codes import STORAGE
 from api.http.errors import Conflict, NotFound, UnprocessableRequest
@@ -18,14 +19,14 @@ from api.operations.alerts.serializer import serialize_alert, serialize_alerts
 from api.operations.alerts.store import Alerts
 from api.services import current_services, service
 from governance.audit import AuditLog
-from governance.authorization import ADMIN_KEY, Authorization
+from governance.authorization import Authorization
 
 routes = RouteGroup("alerts", __name__)
 
 _NAME = {"name": "The rule's name."}
 
 
-@routes.endpoint("/v1/admin/alerts", access=Access.ADMIN, responses={200: AlertList}, errors=STORAGE)
+@routes.endpoint("/v1/admin/alerts", access=Access.READ, responses={200: AlertList}, errors=STORAGE)
 def list_alerts() -> Response:
     """List the alerts
 
@@ -39,7 +40,7 @@ def list_alerts() -> Response:
 @routes.endpoint(
     "/v1/admin/alerts/<name>/acknowledge",
     "POST",
-    access=Access.ADMIN,
+    access=Access.OPERATE,
     body=AcknowledgementBody,
     examples={
         "Until they are resolved": {"note": "the new driver is being installed"},
@@ -67,7 +68,7 @@ def acknowledge_alert(body: dict[str, Any], name: str) -> Response:
 @routes.endpoint(
     "/v1/admin/alerts/<name>/acknowledge",
     "DELETE",
-    access=Access.ADMIN,
+    access=Access.OPERATE,
     responses={200: AlertObject},
     path=_NAME,
     errors=("not_found", *STORAGE),
@@ -94,4 +95,4 @@ def _answer(rule: Rule) -> Response:
 
 
 def _by_key() -> Authorization:
-    return Authorization(current_caller().tenant.name, ADMIN_KEY)
+    return authorization_of_caller(current_caller())

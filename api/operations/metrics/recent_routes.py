@@ -44,7 +44,7 @@ _OF = (
 
 @routes.endpoint(
     "/v1/admin/metrics/recent",
-    access=Access.ADMIN,
+    access=Access.READ,
     responses={200: RecentMetricsBody},
     query=(_SPAN, _LIMIT, _AFTER, *_OF),
     errors=STORAGE,

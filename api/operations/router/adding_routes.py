@@ -6,9 +6,9 @@ from typing import Any
 
 from flask import Response, request
 
+from api.access.authority import authorization_of_caller
 from api.access.caller import current_caller
 from api.access.governed_admin import AdminChange, check_not_governed
-from api.access.load_rights import authorization_of_caller
 from api.http.error_codes import STORAGE
 from api.http.errors import InvalidRequest, NotFound
 from api.http.http_responses import json_response

@@ -7,9 +7,10 @@ from typing import Any
 
 from flask import Response
 
+from api.access.authority import authorization_of_caller
 from api.access.caller import Caller, current_caller
 from api.access.governed_admin import AdminChange, check_not_governed
-from api.access.load_rights import authorization_of_caller, check_may_load, is_admin, sees
+from api.access.load_rights import check_may_load, may_operate, sees
 from api.access.registry import AccessRegistry
 from api.access.session_request import current_session
 from api.access.session_watch import SessionWatch
@@ -99,7 +100,7 @@ def unload_router_model(body: dict[str, Any]) -> Response:
     services, caller, name = current_services(), current_caller(), body["model"]
     check_may_load(caller)
     fleet, authorization = services[Fleet], authorization_of_caller(caller)
-    if is_admin(caller) and (download := download_of(fleet, name)) is not None:
+    if may_operate(caller) and (download := download_of(fleet, name)) is not None:
         fleet.registered.cancel(download, authorization)
         services[AuditLog].sync()
         return json_response({"success": True})
@@ -109,7 +110,7 @@ def unload_router_model(body: dict[str, Any]) -> Response:
     check_not_governed(
         services, caller, AdminChange("unload", row.name, "model-unload", {"modelId": row.name})
     )
-    if is_admin(caller):
+    if may_operate(caller):
         announce(services, fleet.unload(row.name, authorization))
     else:
         announce(services, _unload_unused(fleet, caller, row, authorization))
@@ -187,7 +188,8 @@ def _own_load(fleet: Fleet, caller: Caller, row: ModelRow) -> Operation | None:
         return None
     load = fleet.operation(row.operation_id or "")
     authority = (load and load.authority) or {}
-    if caller.tenant.name not in (authority.get("actor"), authority.get("requested_by")):
+    own = {caller.tenant.name, authorization_of_caller(caller).actor}
+    if own.isdisjoint((authority.get("actor"), authority.get("requested_by"))):
         raise Conflict(
             f"model {row.name} is being loaded for others: only an administrator cancels that",
             code="model_busy",

@@ -248,7 +248,10 @@ def test_the_last_use_of_a_key_is_recorded_in_batches(process: Process) -> None:
 
 def test_a_key_of_the_configuration_is_listed_and_changed_there_only(process: Process) -> None:
     (row,) = process.get(KEYS, query_string={"tenant": "boss"}).json["data"]
-    assert (row["is_configured"], row["scopes"]) == (True, ["admin", "governance", "inference", "metrics"])
+    assert (row["is_configured"], row["scopes"]) == (
+        True,
+        ["admin", "governance", "inference", "metrics", "operate", "read"],
+    )
     for answer in (
         process.delete(f"{KEYS}/{row['id']}"),
         process.patch(f"{KEYS}/{row['id']}", json={"label": "x"}),

@@ -58,7 +58,7 @@ def test_a_key_is_exchanged_for_a_cookie_that_no_script_can_read(
     name, *attributes = cookie.split("; ")
     assert name.startswith("stoker_session=")
     assert attributes == ["HttpOnly", "SameSite=Strict"]
-    assert answer.json["scopes"] == ["inference", "admin", "metrics", "governance"]
+    assert answer.json["scopes"] == ["inference", "read", "operate", "admin", "metrics", "governance"]
     assert answer.json["tenant"] == "boss"
     assert ADMIN_KEY not in answer.text + str(answer.headers)
     assert browser.get(ADMIN_MODELS).status_code == 200

@@ -65,7 +65,15 @@ def test_the_document_is_made_once_and_sent_compressed_or_not_at_all(new_app: Fl
             assert (again.status_code, again.data) == (304, b"")
 
 
-PUBLIC = ("/health", "/v1/health", "/ready", "/live", "/v1/session", "/v1/media/{id}/{name}")
+PUBLIC = (
+    "/health",
+    "/v1/health",
+    "/ready",
+    "/live",
+    "/v1/session",
+    "/v1/session/oidc",
+    "/v1/media/{id}/{name}",
+)
 
 
 def test_every_operation_has_summary_description_and_errors(document: dict[str, Any]) -> None:

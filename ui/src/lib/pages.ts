@@ -10,6 +10,7 @@ export const PAGES = [
 	{ route: '/admin/queue', title: text.nav.queue },
 	{ route: '/admin/requests', title: text.nav.requests },
 	{ route: '/admin/tenants', title: text.nav.tenants },
+	{ route: '/admin/sessions', title: text.nav.sessions },
 	{ route: '/admin/cache', title: text.nav.cache },
 	{ route: '/admin/approvals', title: text.nav.approvals },
 	{ route: '/admin/audit', title: text.nav.audit }

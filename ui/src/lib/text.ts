@@ -1,5 +1,15 @@
 import { en } from '$lib/chat_text/en';
 
+type Right = 'read' | 'operate' | 'admin' | 'governance';
+
+/** The roles that have a right, as docs/decisions/0061 has them. */
+const ROLES_WITH: Record<Right, string> = {
+	read: 'viewer',
+	operate: 'operator or admin',
+	admin: 'admin',
+	governance: 'approver or admin'
+};
+
 interface FlushScope {
 	kind: 'all' | 'model' | 'tenant' | 'tag';
 	model: string | null;
@@ -33,7 +43,8 @@ export const text = {
 		cache: 'Cache',
 		approvals: 'Approvals',
 		audit: 'Audit',
-		requests: 'Requests'
+		requests: 'Requests',
+		sessions: 'Sessions'
 	},
 	common: {
 		loading: 'Reading from the platform',
@@ -52,16 +63,54 @@ export const text = {
 		key: 'API key',
 		hint: 'It is sent once and not stored in this browser. The session ends after 12 hours without use.',
 		usingLink: 'Signing in with your link',
+		usingAnswer: 'Signing in',
+		by: (provider: string) => `Sign in with ${provider}`,
+		orKey: 'Or with a key:',
+		person: 'Signed in as',
+		rolesOf: (roles: readonly string[]) => `Roles: ${roles.join(', ')}`,
+		/** Why an action is disabled. */
+		mayNot: (right: Right, roles: readonly string[]) =>
+			roles.length > 0
+				? `This needs the role ${ROLES_WITH[right]}; you have ${roles.join(', ')}.`
+				: `This needs a key with the scope ${right}.`,
+		/** Above a page whose actions are disabled. */
+		readsOnly: (right: Right, roles: readonly string[]) =>
+			roles.length > 0
+				? `You may read this page. Its changes need the role ${ROLES_WITH[right]}; you have ${roles.join(', ')}.`
+				: `This key may read this page. Its changes need the scope ${right}.`,
 		needed: {
-			admin: 'Sign in with the key of an administrator to see this page.',
-			governance: 'Sign in with the key of an administrator to see this page.',
+			read: 'Sign in as an operator or with the key of an administrator to see this page.',
+			admin: 'Sign in as an administrator to see this page.',
 			inference: 'Sign in with a key of your tenant to see its limits, keys and usage.'
 		},
 		ownAccount: 'See the limits, keys and usage of your own tenant',
 		rightMissing: (scope: string) =>
-			`Sign in again with a key that has the scope ${scope}: this session may not see this page, or it has expired.`,
+			`Sign in again with the scope ${scope}: this session may not see this page, or it has expired.`,
 		signOutFailed: 'You are still signed in: the platform did not end the session. Sign out again.',
 		unreachable: 'The platform cannot be reached.'
+	},
+
+	sessions: {
+		title: 'Sessions',
+		empty: 'No browser is signed in.',
+		columns: {
+			owner: 'Person or key',
+			roles: 'Roles',
+			tenant: 'Tenant',
+			address: 'Address',
+			browser: 'Browser',
+			created: 'Signed in',
+			used: 'Last used',
+			actions: 'Actions'
+		},
+		current: 'this one',
+		byKey: 'by a key',
+		unknownKey: 'a revoked key',
+		end: 'End',
+		endOf: (owner: string) => `End the session of ${owner}`,
+		endMeans:
+			'Its next request is refused, and its streams end within some seconds. Signing in again is possible: revoke the key, or change ' +
+			'the groups of the person at the provider, to prevent that.'
 	},
 
 	// ---- tables
@@ -924,6 +973,8 @@ export const text = {
 		fields: { tenant: 'Tenant', scopes: 'Scopes', models: 'Models', expires_at: 'Expires', label: 'Label' },
 		scopes: {
 			inference: 'inference: sends requests to models',
+			read: 'read: sees the pages for operators, and changes nothing',
+			operate: 'operate: loads, unloads, flushes, cancels and drains',
 			admin: 'admin: changes the platform',
 			metrics: 'metrics: reads measurements',
 			governance: 'governance: makes and signs proposals'

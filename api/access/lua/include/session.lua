@@ -3,9 +3,10 @@
 -- Record a use of a session at this moment; `as_admin`: of its admin part, too.
 local function use_session(id, api_key, idle_us, as_admin)
   local session, sessions = P .. 'session:' .. id, P .. 'key_sessions:' .. api_key
-  redis.call('HSET', session, 'used_us', text(NOW))
-  if as_admin then redis.call('HSET', session, 'admin_used_us', text(NOW)) end
+  local admin_use = as_admin and { 'admin_used_us', text(NOW) } or {}
+  redis.call('HSET', session, 'used_us', text(NOW), unpack(admin_use))
   redis.call('ZADD', sessions, text(NOW), id)
+  redis.call('ZADD', P .. 'sessions', text(NOW), id)
   redis.call('EXPIRE', session, math.ceil(idle_us / 1000000))
   redis.call('EXPIRE', sessions, math.ceil(idle_us / 1000000))
 end
@@ -18,5 +19,6 @@ local function end_session(id)
   redis.call('DEL', session)
   local sessions = P .. 'key_sessions:' .. api_key
   redis.call('ZREM', sessions, id)
+  redis.call('ZREM', P .. 'sessions', id)
   return 1
 end

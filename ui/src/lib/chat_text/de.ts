@@ -118,6 +118,7 @@ export const de: ChatText = {
 		signInLead: 'Geben Sie einen API-Schlüssel dieser Plattform ein. Er wird gegen eine Sitzung getauscht und nicht gespeichert.',
 		key: 'API-Schlüssel',
 		signInSend: 'Anmelden',
+		signInBy: (provider: string) => `Mit ${provider} anmelden`,
 		signInUnreachable: 'Die Plattform ist nicht erreichbar.',
 		signInNeeded: 'Sie sind nicht angemeldet: Sie können lesen, was in diesem Browser ist.',
 		noInference: 'Der Schlüssel dieser Sitzung darf nicht chatten. Melden Sie sich mit einem Schlüssel an, der den Scope inference hat.',

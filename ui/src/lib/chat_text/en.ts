@@ -114,6 +114,7 @@ export const en = {
 		signInLead: 'Enter an API key of this platform. It is exchanged for a session and not stored.',
 		key: 'API key',
 		signInSend: 'Sign in',
+		signInBy: (provider: string) => `Sign in with ${provider}`,
 		signInUnreachable: 'The platform cannot be reached.',
 		signInNeeded: 'You are not signed in: you can read what is in this browser.',
 		noInference: 'The key of this session may not chat. Sign in with a key that has the scope inference.',

@@ -1,6 +1,6 @@
 import type { Change } from '$lib/services/feed_events';
 import { feed } from '$lib/stores/feed.svelte';
-import { session } from '$lib/stores/session.svelte';
+import { session, type Right } from '$lib/stores/session.svelte';
 
 /** The id of the latest change of a type that the feed has reported. */
 export function latestChange(kind: Change['type']): string | undefined {
@@ -10,7 +10,7 @@ export function latestChange(kind: Change['type']): string | undefined {
 /** What can wait on a page. */
 interface Waiting {
 	/** The right that the session needs. */
-	scope: 'admin' | 'governance';
+	scope: Right;
 	/** The changes of the feed after which it is counted again. */
 	kind: Change['type'];
 	count: () => Promise<number>;
@@ -22,7 +22,7 @@ interface Waiting {
  */
 export function useWaiting({ scope, kind, count }: Waiting, place: () => unknown): { readonly value: number | undefined } {
 	let value: number | undefined = $state();
-	const mayRead = $derived(session.current?.scopes.includes(scope) ?? false);
+	const mayRead = $derived(session.may(scope));
 	const latest = $derived(latestChange(kind));
 	$effect(() => {
 		void place();

@@ -6,7 +6,7 @@ export type Key = components['schemas']['KeyObject'];
 export type KeyBody = components['schemas']['KeyBody'];
 /** What the form offers. A key with the scope `tenants`, of a gateway, is made by `stoker keys create`. */
 export type Scope = Exclude<NonNullable<KeyBody['scopes']>[number], 'tenants'>;
-export const SCOPES: readonly Scope[] = ['inference', 'admin', 'metrics', 'governance'];
+export const SCOPES: readonly Scope[] = ['inference', 'read', 'operate', 'admin', 'metrics', 'governance'];
 
 export interface KeyListing {
 	keys: Key[];

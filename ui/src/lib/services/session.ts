@@ -2,6 +2,8 @@ import { api } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
 
 export type Session = components['schemas']['SessionObject'];
+/** With what the provider sent the browser back. */
+export type ProviderAnswer = NonNullable<components['schemas']['SignInBody']['oidc']>;
 
 /** Whether requests of a session may ask a model. */
 export function mayAskModels({ open, scopes }: Session): boolean {
@@ -19,7 +21,7 @@ export async function readSession(): Promise<Session | null> {
 
 /** Sign in with a key or the token of a link. Returns the session, or the message of the refusal; null: no answer. */
 export async function signIn(
-	secret: { key: string; admin: boolean } | { link: string }
+	secret: { key: string; admin: boolean } | { link: string } | { oidc: ProviderAnswer }
 ): Promise<Session | string | null> {
 	try {
 		const { data, error } = await api.POST('/v1/session', { body: secret });
@@ -27,6 +29,29 @@ export async function signIn(
 	} catch {
 		return null;
 	}
+}
+
+/** The provider's page for signing in, and after that the page `to`. Returns its address, or the message of the refusal. */
+export async function beginAtProvider(to: string, admin: boolean): Promise<{ url: string } | string | null> {
+	try {
+		const { data, error } = await api.POST('/v1/session/oidc', { body: { to, admin } });
+		return data ?? error.error.message;
+	} catch {
+		return null;
+	}
+}
+
+/** The provider's answer in the address of the sign-in page; undefined if there is none. */
+export function providerAnswer(search: string): ProviderAnswer | undefined {
+	const given = new URLSearchParams(search);
+	const state = given.get('state');
+	if (!state) return undefined;
+	const answer: ProviderAnswer = { state };
+	for (const name of ['code', 'iss', 'error'] as const) {
+		const value = given.get(name);
+		if (value) answer[name] = value;
+	}
+	return answer;
 }
 
 /** End the session. Returns whether it has ended. */

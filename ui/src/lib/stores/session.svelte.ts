@@ -1,4 +1,7 @@
-import { mayAskModels, readSession, signIn, signOut, type Session } from '$lib/services/session';
+import { beginAtProvider, mayAskModels, readSession, signIn, signOut, type Session } from '$lib/services/session';
+
+/** What an action may need: a scope of keys, which roles have, too. */
+export type Right = 'read' | 'operate' | 'admin' | 'governance';
 
 /** The session of this browser. `current` is undefined until it was read, and null while the API does not answer. */
 class SessionStore {
@@ -8,8 +11,18 @@ class SessionStore {
 	/** How often somebody has signed in here: what was refused before is asked for again. */
 	signIns = $state(0);
 
-	get isAdmin(): boolean {
-		return this.current?.scopes.includes('admin') ?? false;
+	/** Whether this session may read the pages for operators. */
+	get mayInspect(): boolean {
+		return this.may('read');
+	}
+
+	/** The roles of the person; empty for the session of a key. */
+	get roles(): readonly string[] {
+		return this.current?.person?.roles ?? [];
+	}
+
+	may(right: Right): boolean {
+		return this.current?.scopes.includes(right) ?? false;
 	}
 
 	/** Whether a request to a model may succeed. False before the session was read; true while the API does not answer. */
@@ -37,6 +50,14 @@ class SessionStore {
 		this.#latest += 1;
 		this.current = answer;
 		this.signIns += 1;
+		return undefined;
+	}
+
+	/** Go to the provider to sign in. Returns the message of a refusal, null if the API does not answer. */
+	async goToProvider(to: string, admin: boolean): Promise<string | null | undefined> {
+		const answer = await beginAtProvider(to, admin);
+		if (answer === null || typeof answer === 'string') return answer;
+		location.assign(answer.url);
 		return undefined;
 	}
 

@@ -124,7 +124,7 @@ export function frameCommands(): Command[] {
 			id: 'view.admin',
 			group: 'view',
 			title: () => words().openAdmin,
-			when: () => session.isAdmin,
+			when: () => session.mayInspect,
 			run: () => goto(resolve('/admin'))
 		}
 	];

@@ -1,0 +1,93 @@
+"""Ends a sign-in: exchanges the provider's answer for the session of a person."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
+
+from api.access.authenticator import Authenticator
+from api.access.authority import Authority
+from api.access.caller import Identity
+from api.access.oidc.claims import person_of
+from api.access.oidc.errors import ProviderUnavailable, SignInRefused
+from api.access.oidc.provider import TIMEOUT_S, OidcProvider
+from api.access.oidc.sign_in_store import SignIn, SignInStore
+from api.access.person import Person
+from api.access.session_store import Browser, SessionStore, UsedSession
+from api.http.errors import InvalidApiKey, NotFound
+from api.services import AppServices
+from governance.audit import AuditLog
+from governance.authorization import PERSON, Authorization
+
+LONGEST_WAIT_S = 4 * TIMEOUT_S
+"""Of the requests for the addresses, the token and the keys, twice."""
+
+Result = TypeVar("Result")
+
+
+def end_sign_in(
+    services: AppServices,
+    answer: Mapping[str, Any],
+    secret: str | None,
+    earlier: str | None,
+    browser: Browser,
+) -> tuple[str, Identity, SignIn]:
+    """Begin the session of the person whom the provider's answer names.
+
+    `secret` is that of the cookie with which the sign-in began, `earlier` the token of the browser's session,
+    which ends. Returns the session's token, the identity, and the sign-in as it began. Raises `NotFound`,
+    `SignInRefused` and `ProviderUnavailable`.
+    """
+    provider = configured_provider(services)
+    sign_in = services[SignInStore].use(answer["state"], secret)
+    provider.check_issuer(answer.get("iss"))
+    code = answer.get("code")
+    if code is None:
+        raise SignInRefused(_refusal(answer.get("error")), param="oidc.error")
+    exchange = provider.exchange(code, sign_in.redirect_url, sign_in.verifier, sign_in.nonce)
+    person = person_of(wait_for(services, exchange), provider.settings)
+    identity = _identity(services, person)
+    services[AuditLog].record(_authority(person).event("sign_in", person.actor, "done", {}))
+    token = services[SessionStore].begin_of_person(
+        person, provider.settings.session_s, earlier, browser, as_admin=sign_in.as_admin
+    )
+    return token, identity, sign_in
+
+
+def configured_provider(services: AppServices) -> OidcProvider:
+    """The provider. Raises `NotFound` without one."""
+    provider = services[OidcProvider]
+    if not provider.is_configured:
+        raise NotFound("this platform has no OpenID Connect provider (oidc.issuer): sign in with a key")
+    return provider
+
+
+def wait_for(services: AppServices, request: Coroutine[Any, Any, Result]) -> Result:
+    """The result of a coroutine on the event loop, for which this thread waits."""
+    future = asyncio.run_coroutine_threadsafe(request, services.loop)
+    try:
+        return future.result(LONGEST_WAIT_S)
+    except TimeoutError:
+        future.cancel()
+        raise ProviderUnavailable("the provider answers too slowly; try again", retry_after_s=5) from None
+
+
+def _identity(services: AppServices, person: Person) -> Identity:
+    try:
+        return services[Authenticator].identity_of_session(UsedSession(person.id, True, person), {})
+    except InvalidApiKey:
+        raise SignInRefused(
+            f"your tenant {person.tenant} does not exist; ask an administrator to add it"
+        ) from None
+
+
+def _authority(person: Person) -> Authority:
+    authorization = Authorization(person.actor, PERSON, person=person.record(person.tenant))
+    return Authority(authorization, person.scopes)
+
+
+def _refusal(error: str | None) -> str:
+    if error == "access_denied":
+        return "the provider refused this sign-in, or you cancelled it"
+    return f"the provider did not sign you in ({error or 'it sent no code'})"

@@ -1,0 +1,43 @@
+"""The bodies of /v1/session/oidc."""
+
+from __future__ import annotations
+
+import marshmallow
+from marshmallow import fields
+
+from api.http.strict_fields import BooleanField, StringField
+from api.http.strict_schema import StrictSchema
+
+MAX_PART = 4096
+"""Characters of each part of the provider's answer: it comes in an address."""
+
+PAGE = r"/([a-z][a-z-]*(/[a-z][a-z-]*)*)?"
+"""A path of the UI, which names no host."""
+
+
+class OidcBody(StrictSchema):
+    """The page to return to."""
+
+    closed = True
+
+    to = StringField("The path of a page of the UI, `/` unless set.", max_length=128, pattern=PAGE)
+    admin = BooleanField("With the admin part, which ends after 30 minutes without a request.")
+
+
+class OidcAnswer(StrictSchema):
+    """The parameters with which the provider sent the browser back."""
+
+    closed = True
+
+    closed = True
+
+    state = StringField("The state.", required=True, min_length=1, max_length=512)
+    code = StringField("The code; missing if the provider refused.", min_length=1, max_length=MAX_PART)
+    iss = StringField("The issuer, if the provider names it (RFC 9207).", max_length=1024)
+    error = StringField("Why the provider refused.", max_length=64, pattern=r"[A-Za-z0-9_.-]*")
+
+
+class AuthorizationUrl(marshmallow.Schema):
+    """Where the person signs in."""
+
+    url = fields.String(required=True)

@@ -1,0 +1,75 @@
+"""A person who signed in by OpenID Connect, and the scopes of the roles that the provider's claims give.
+
+Roles are sets of the scopes that keys have, too: each route has one rule for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from api.http.route_access import Access
+from config.api_keys import ALL_SCOPES
+from config.settings import ROLES
+
+ROLE_SCOPES: Mapping[str, frozenset[str]] = {
+    "viewer": frozenset({"inference", "read", "metrics"}),
+    "operator": frozenset({"inference", "read", "operate", "metrics"}),
+    "approver": frozenset({"inference", "read", "metrics", "governance"}),
+    "admin": ALL_SCOPES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who signed in. `issuer` and `subject` identify the person at all times; name and email may change.
+
+    `email` is None unless the provider has verified it. `tenant` is the one whose requests the person makes.
+    """
+
+    issuer: str
+    subject: str
+    name: str
+    email: str | None
+    roles: tuple[str, ...]
+    tenant: str
+
+    @property
+    def id(self) -> str:
+        """An id of the issuer and the subject, which no API key's digest equals."""
+        return f"person_{sha256(orjson.dumps([self.issuer, self.subject])).hexdigest()[:32]}"
+
+    @property
+    def actor(self) -> str:
+        """The person as the audit names it. It has an `@`, which no tenant's name has."""
+        return self.email or f"{self.subject}@{urlsplit(self.issuer).hostname}"
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """The scopes of all roles."""
+        return frozenset().union(*(ROLE_SCOPES[role] for role in self.roles))
+
+    def record(self, tenant: str) -> dict[str, Any]:
+        """The person for the detail of an audit record."""
+        who = {"issuer": self.issuer, "subject": self.subject, "name": self.name}
+        return {**who, "roles": list(self.roles), "tenant": tenant}
+
+    def encode(self) -> bytes:
+        """The JSON text that the session stores."""
+        return orjson.dumps(asdict(self))
+
+
+def decode_person(text: bytes) -> Person:
+    """A person from the JSON text of a session. A role that this version does not know is left out."""
+    raw = orjson.loads(text)
+    return Person(**{**raw, "roles": tuple(role for role in raw["roles"] if role in ROLE_SCOPES)})
+
+
+def roles_with(access: Access) -> list[str]:
+    """The roles that may use routes with this rule."""
+    return [role for role in ROLES if access.admits(ROLE_SCOPES[role])]

@@ -1,0 +1,1 @@
+import"./C1OuknZL.js";

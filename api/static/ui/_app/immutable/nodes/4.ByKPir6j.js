@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/C1OuknZL.js";export{e as component};

@@ -1,0 +1,483 @@
+"""People sign in by a provider: the flow, their sessions, the audit, and hostile providers and browsers."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from flask.testing import FlaskClient
+from joserfc import jwt
+from joserfc.jwk import ECKey, OctKey, RSAKey
+
+from api.access.oidc import provider as provider_module
+from api.access.oidc.sign_in_store import MAX_OF_ADDRESS, VALID_S, SignInStore
+from api.access.session_store import ADMIN_IDLE_S, SessionStore
+from config.settings import OidcGroup, OidcSettings, Settings
+from governance.audit import AuditLog
+from tests.api.access.conftest import Process, error_of, services_of
+from tests.api.access.test_sessions import ADMIN_MODELS, MODELS, SESSION, browser_of, later, sign_in
+from tests.api.conftest import ADMIN_KEY
+from tests.support.oidc_provider import CLIENT_ID, OidcProvider
+
+OIDC, ACCOUNT_SESSIONS, ADMIN_SESSIONS = "/v1/session/oidc", "/v1/account/sessions", "/v1/admin/sessions"
+PAGE = "http://localhost/ui/sign-in"
+LOAD = "/v1/admin/models/demo/load"
+
+
+@pytest.fixture
+def provider() -> Iterator[OidcProvider]:
+    with OidcProvider() as running:
+        yield running
+
+
+@pytest.fixture
+def oidc_settings(shared_settings: Settings, provider: OidcProvider) -> Settings:
+    groups = {
+        "viewers": OidcGroup("viewer", "one"),
+        "operators": OidcGroup("operator", "one"),
+        "admins": OidcGroup("admin", "boss"),
+    }
+    oidc = OidcSettings(
+        issuer=provider.issuer, client_id=CLIENT_ID, secret_variable="OIDC_SECRET", groups=groups, name="Acme"
+    )
+    return replace(shared_settings, oidc=oidc)
+
+
+@pytest.fixture
+def process(start: Callable[..., Process], oidc_settings: Settings) -> Process:
+    return start(oidc_settings)
+
+
+@pytest.fixture
+def browser(process: Process) -> FlaskClient:
+    return browser_of(process)
+
+
+def begin(browser: FlaskClient, **body: Any) -> str:
+    answer = browser.post(OIDC, json={"admin": True, **body})
+    assert answer.status_code == 201, answer.json
+    return str(answer.json["url"])
+
+
+def finish(browser: FlaskClient, answer: dict[str, str]) -> Any:
+    return browser.post(SESSION, json={"oidc": answer})
+
+
+def sign_in_as(browser: FlaskClient, provider: OidcProvider, person: str) -> Any:
+    answer = finish(browser, provider.authorize(begin(browser), person))
+    assert answer.status_code == 201, answer.json
+    return answer
+
+
+def last_audited(process: Process) -> Any:
+    return services_of(process)[AuditLog].recorded[-1]  # type: ignore[attr-defined]  # a FakeAudit
+
+
+def test_a_person_gets_a_session_with_the_scopes_of_its_roles(
+    browser: FlaskClient, provider: OidcProvider
+) -> None:
+    assert browser.get(SESSION).json["provider"] == "Acme"
+    url = begin(browser, to="/admin/models")
+    answer = finish(browser, provider.authorize(url, "oscar"))
+    assert answer.status_code == 201
+    assert answer.json["person"] == {
+        "name": "Oscar Operator",
+        "email": "oscar@example.com",
+        "roles": ["operator"],
+    }
+    assert (answer.json["tenant"], answer.json["to"]) == ("one", "/admin/models")
+    assert answer.json["scopes"] == ["inference", "read", "operate", "metrics"]
+    assert [cookie.partition("=")[0] for cookie in answer.headers.getlist("Set-Cookie")] == ["stoker_session"]
+    assert browser.get(SESSION).json["person"] == answer.json["person"]
+    assert browser.get(ADMIN_MODELS).status_code == 200
+    refused = browser.post("/v1/admin/tenants", json={"name": "research"})
+    assert error_of(refused) == (403, "admin_required", None)
+    assert refused.json["error"]["message"] == "this request needs the role admin; you have operator"
+
+
+def test_a_person_that_signs_in_for_the_chat_has_no_admin_part(
+    browser: FlaskClient, provider: OidcProvider
+) -> None:
+    answer = finish(browser, provider.authorize(begin(browser, admin=False), "ada"))
+    assert (answer.json["scopes"], answer.json["key_scopes"][-1]) == (["inference"], "governance")
+    assert error_of(browser.get(ADMIN_MODELS)) == (403, "admin_sign_in_required", None)
+
+
+def test_the_admin_part_of_a_person_ends_and_the_session_ends_after_its_longest_time(
+    process: Process, browser: FlaskClient, provider: OidcProvider
+) -> None:
+    sign_in_as(browser, provider, "vera")
+    later(process, ADMIN_IDLE_S)
+    assert error_of(browser.get(ADMIN_MODELS)) == (403, "admin_sign_in_required", None)
+    assert browser.get(MODELS).status_code == 200
+    for _ in range(2):
+        later(process, 6 * 3600)
+        ended = browser.get(MODELS)
+    assert error_of(ended) == (401, "session_ended", None)
+
+
+def test_a_role_that_was_removed_applies_at_the_next_sign_in(
+    browser: FlaskClient, provider: OidcProvider
+) -> None:
+    sign_in_as(browser, provider, "oscar")
+    provider.claims = {"groups": ["viewers"]}
+    assert "operate" in browser.get(SESSION).json["scopes"]
+    assert "operate" not in sign_in_as(browser, provider, "oscar").json["scopes"]
+
+
+def test_a_sign_in_begins_a_new_session_and_ends_that_of_the_browser_before(
+    process: Process, browser: FlaskClient, provider: OidcProvider
+) -> None:
+    sign_in(browser, admin=True)
+    before = browser.get_cookie("stoker_session", path="/v1")
+    assert before is not None
+    sign_in_as(browser, provider, "vera")
+    other = browser_of(process)
+    other.set_cookie("stoker_session", before.value, path="/v1")
+    assert error_of(other.get(MODELS)) == (401, "session_ended", None)
+
+
+@pytest.mark.parametrize("change", ["another browser", "used", "too old", "unknown"])
+def test_a_state_works_once_in_its_browser_and_for_ten_minutes(
+    process: Process, browser: FlaskClient, provider: OidcProvider, change: str
+) -> None:
+    answer = provider.authorize(begin(browser), "vera")
+    if change == "another browser":
+        browser = browser_of(process)
+    elif change == "used":
+        assert finish(browser, answer).status_code == 201
+    elif change == "too old":
+        services_of(process)[SignInStore].scripts.offset_us += VALID_S * 1_000_000
+    else:
+        answer["state"] = "unknown"
+    assert error_of(finish(browser, answer)) == (403, "sign_in_refused", "state")
+
+
+def test_a_code_of_another_sign_in_is_refused(browser: FlaskClient, provider: OidcProvider) -> None:
+    stolen = provider.authorize(begin(browser), "ada")
+    answer = provider.authorize(begin(browser), "vera")
+    answer["code"] = stolen["code"]  # PKCE: its verifier is another
+    assert error_of(finish(browser, answer)) == (403, "sign_in_refused", None)
+
+
+@pytest.mark.parametrize("iss", ["https://other.example", None])
+def test_an_answer_that_does_not_name_the_issuer_is_refused(
+    browser: FlaskClient, provider: OidcProvider, iss: str | None
+) -> None:
+    answer = provider.authorize(begin(browser), "vera")
+    answer.pop("iss")
+    if iss is not None:
+        answer["iss"] = iss
+    assert error_of(finish(browser, answer)) == (403, "sign_in_refused", None)
+    assert "/token" not in provider.requests
+
+
+def test_a_refusal_of_the_provider_is_explained(browser: FlaskClient, provider: OidcProvider) -> None:
+    answer = provider.authorize(begin(browser), "vera")
+    del answer["code"]
+    refused = finish(browser, answer | {"error": "access_denied"})
+    assert error_of(refused) == (403, "sign_in_refused", "oidc.error")
+
+
+@pytest.mark.parametrize("to", ["//evil.example", "https://evil.example", "/admin/../x", "/a?b", "admin", 7])
+def test_a_sign_in_returns_to_pages_of_the_ui_alone(browser: FlaskClient, to: object) -> None:
+    assert error_of(browser.post(OIDC, json={"to": to}))[0::2] == (400, "to")
+
+
+def test_other_pages_can_neither_begin_nor_end_a_sign_in(
+    browser: FlaskClient, provider: OidcProvider
+) -> None:
+    foreign = {"Sec-Fetch-Site": "cross-site"}
+    assert error_of(browser.post(OIDC, json={}, headers=foreign))[:2] == (403, "origin_not_allowed")
+    answer = provider.authorize(begin(browser), "vera")
+    refused = browser.post(SESSION, json={"oidc": answer}, headers=foreign)
+    assert error_of(refused)[:2] == (403, "origin_not_allowed")
+    assert finish(browser, answer).status_code == 201  # the state was not used up
+
+
+def bad_key_token(provider: OidcProvider) -> Callable[[dict[str, Any]], str]:
+    other = RSAKey.generate_key(2048, {"kid": provider.key.kid})
+    return lambda claims: jwt.encode({"alg": "RS256", "kid": other.kid}, claims, other)
+
+
+def hmac_token(provider: OidcProvider) -> Callable[[dict[str, Any]], str]:
+    """A token whose HMAC has the provider's public key as its secret, which joserfc itself does not make."""
+    secret = provider.key.as_pem(private=False)
+
+    def sign(claims: dict[str, Any]) -> str:
+        parts = [urlsafe_b64encode(orjson.dumps(part)) for part in ({"alg": "HS256", "kid": "first"}, claims)]
+        signed = b".".join(part.rstrip(b"=") for part in parts)
+        digest = hmac.new(secret, signed, "sha256").digest()
+        return b".".join((signed, urlsafe_b64encode(digest).rstrip(b"="))).decode()
+
+    return sign
+
+
+def unsigned_token(_: OidcProvider) -> Callable[[dict[str, Any]], str]:
+    return lambda claims: jwt.encode({"alg": "none"}, claims, OctKey.generate_key(128), algorithms=["none"])
+
+
+def small_key_token(provider: OidcProvider) -> Callable[[dict[str, Any]], str]:
+    provider.key = RSAKey.generate_key(1024, {"kid": "small"})
+    return lambda claims: jwt.encode({"alg": "RS256", "kid": "small"}, claims, provider.key)
+
+
+@pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
+@pytest.mark.parametrize(
+    "forge", [bad_key_token, hmac_token, unsigned_token, small_key_token], ids=lambda f: f.__name__
+)
+def test_a_token_without_a_signature_of_the_provider_is_refused(
+    browser: FlaskClient, provider: OidcProvider, forge: Callable[..., Callable[[dict[str, Any]], str]]
+) -> None:
+    provider.sign = forge(provider)
+    answer = finish(browser, provider.authorize(begin(browser), "ada"))
+    assert error_of(answer) == (403, "sign_in_refused", None)
+    assert browser.get(SESSION).json["signed_in"] is False
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"iss": "https://other.example"},
+        {"aud": "another client"},
+        {"aud": [CLIENT_ID, "another client"]},
+        {"aud": [CLIENT_ID, "other"], "azp": "other"},
+        {"azp": "another client"},
+        {"exp": time.time() - 120},
+        {"exp": None},
+        {"exp": "never"},
+        {"nbf": time.time() + 3600},
+        {"iat": time.time() - 3600},
+        {"nonce": "of another sign-in"},
+        {"nonce": None},
+        {"sub": None},
+        {"sub": "x" * 256},
+        {"sub": ["a"]},
+        {"name": "x" * 70_000},
+    ],
+    ids=str,
+)
+def test_a_token_with_wrong_claims_is_refused(
+    browser: FlaskClient, provider: OidcProvider, claims: dict[str, Any]
+) -> None:
+    provider.claims = claims
+    answer = finish(browser, provider.authorize(begin(browser), "ada"))
+    assert error_of(answer) == (403, "sign_in_refused", None)
+
+
+@pytest.mark.parametrize("token", ["", "a.b", "a.b.c", "a.b.c.d.e", "ü", 7, None])
+def test_a_token_of_another_form_is_refused(
+    browser: FlaskClient, provider: OidcProvider, token: object
+) -> None:
+    provider.answers["/token"] = (200, orjson.dumps({"id_token": token}))
+    answer = finish(browser, provider.authorize(begin(browser), "ada"))
+    assert error_of(answer) == (403, "sign_in_refused", None)
+
+
+def test_a_new_key_of_the_provider_is_read_and_an_unknown_one_is_not_read_each_time(
+    browser: FlaskClient, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_in_as(browser, provider, "vera")
+    provider.key, provider.algorithm = ECKey.generate_key("P-256", {"kid": "second"}), "ES256"
+    monkeypatch.setattr(provider_module, "KEYS_GAP_S", 0.0)
+    sign_in_as(browser, provider, "vera")
+    assert provider.requests.count("/keys") == 2
+    monkeypatch.setattr(provider_module, "KEYS_GAP_S", 60.0)
+    provider.key = ECKey.generate_key("P-256", {"kid": "third"})
+    for _ in range(3):
+        refused = finish(browser, provider.authorize(begin(browser), "vera"))
+        assert error_of(refused) == (403, "sign_in_refused", None)
+    assert provider.requests.count("/keys") == 2
+
+
+@pytest.mark.parametrize(
+    ("claims", "person", "code"),
+    [
+        ({}, "nina", "no_role"),
+        ({"groups": "admins "}, "nina", "no_role"),
+        ({"groups": {"admins": True}}, "nina", "no_role"),
+        ({"email_verified": False}, "ada", "email_not_allowed"),
+        ({"email": "ada@example.com.evil.example"}, "ada", "email_not_allowed"),
+        ({"email": "ada@evil.example@"}, "ada", "email_not_allowed"),
+    ],
+)
+def test_a_person_without_a_role_or_with_another_address_is_refused(  # noqa: PLR0917 - fixtures
+    start: Callable[..., Process],
+    oidc_settings: Settings,
+    provider: OidcProvider,
+    claims: dict[str, Any],
+    person: str,
+    code: str,
+) -> None:
+    oidc = replace(oidc_settings.oidc, email_domains=("example.com",))
+    browser = browser_of(start(replace(oidc_settings, oidc=oidc)))
+    provider.claims = claims
+    answer = finish(browser, provider.authorize(begin(browser), person))
+    assert error_of(answer) == (403, code, None)
+
+
+def test_roles_come_from_a_claim_within_another_and_from_a_verified_address(
+    start: Callable[..., Process], oidc_settings: Settings, provider: OidcProvider
+) -> None:
+    by_claim = {
+        "realm_access.roles": ({"realm_access": {"roles": ["staff", "admins", "viewers"]}}, "admins"),
+        "email": ({}, "nina@example.com"),
+        "https://acme.example/roles": ({"https://acme.example/roles": "admins"}, "admins"),
+    }
+    for claim, (claims, value) in by_claim.items():
+        groups = {value: OidcGroup("admin", "boss")}
+        oidc = replace(oidc_settings.oidc, claim=claim, groups=groups)
+        browser = browser_of(start(replace(oidc_settings, oidc=oidc)))
+        provider.claims = claims
+        assert sign_in_as(browser, provider, "nina").json["person"]["roles"] == ["admin"]
+        provider.claims = claims | {"email_verified": False}
+        refused = finish(browser, provider.authorize(begin(browser), "nina"))
+        assert refused.status_code == (403 if claim == "email" else 201)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (500, b"{}"),
+        (302, b""),
+        (200, b"not JSON"),
+        (200, b"[]"),
+        (200, b'{"issuer": "https://other.example"}'),
+        (200, b" " * (provider_module.MAX_BYTES + 1)),
+    ],
+    ids=lambda answer: f"{answer[0]} {answer[1][:20]!r}",
+)
+def test_keys_work_on_while_the_provider_does_not(
+    process: Process, browser: FlaskClient, provider: OidcProvider, answer: tuple[int, bytes]
+) -> None:
+    provider.answers["/.well-known/openid-configuration"] = answer
+    for _ in range(3):
+        assert error_of(browser.post(OIDC, json={})) == (503, "provider_unavailable", None)
+    assert len(provider.requests) == 1  # a failure is kept for some seconds
+    assert sign_in(browser, admin=True).json["person"] is None
+    assert process.get(ADMIN_MODELS).status_code == 200
+
+
+def test_an_endpoint_without_https_is_not_used(browser: FlaskClient, provider: OidcProvider) -> None:
+    document = provider.discovery() | {"token_endpoint": "http://provider.example/token"}
+    provider.answers["/.well-known/openid-configuration"] = (200, orjson.dumps(document))
+    assert error_of(browser.post(OIDC, json={})) == (503, "provider_unavailable", None)
+
+
+def test_a_redirect_of_the_token_endpoint_is_not_followed(
+    browser: FlaskClient, provider: OidcProvider
+) -> None:
+    provider.answers["/token"] = (307, b"")
+    answer = finish(browser, provider.authorize(begin(browser), "vera"))
+    assert error_of(answer) == (403, "sign_in_refused", None)
+    assert provider.requests.count("/token") == 1
+
+
+def test_open_sign_ins_of_an_address_are_bounded(
+    process: Process, browser: FlaskClient, provider: OidcProvider
+) -> None:
+    first = provider.authorize(begin(browser), "vera")
+    cookie = browser.get_cookie("stoker_sign_in", path="/v1/session")
+    assert cookie is not None
+    store = services_of(process)[SignInStore]
+    for _ in range(MAX_OF_ADDRESS):
+        store.begin(PAGE, "/", "127.0.0.1", as_admin=False)
+    assert error_of(finish(browser, first)) == (403, "sign_in_refused", "state")
+    prefix = store.scripts.prefix
+    assert store.scripts.client.zcard(f"{prefix}sign_ins") == MAX_OF_ADDRESS
+    assert len(list(store.scripts.client.scan_iter(f"{prefix}sign_in:*", count=1000))) == MAX_OF_ADDRESS
+
+
+def test_a_platform_without_a_provider_answers_404(start: Callable[..., Process]) -> None:
+    browser = browser_of(start())
+    assert browser.get(SESSION).json["provider"] is None
+    assert error_of(browser.post(OIDC, json={})) == (404, "not_found", None)
+
+
+def test_sessions_of_people_end_with_the_provider_in_the_configuration(
+    start: Callable[..., Process], process: Process, oidc_settings: Settings, provider: OidcProvider
+) -> None:
+    browser = browser_of(process)
+    sign_in_as(browser, provider, "vera")
+    cookie = browser.get_cookie("stoker_session", path="/v1")
+    assert cookie is not None
+    changed = replace(oidc_settings, oidc=OidcSettings())
+    other = browser_of(start(changed))
+    other.set_cookie("stoker_session", cookie.value, path="/v1")
+    assert error_of(other.get(MODELS)) == (401, "session_ended", None)
+
+
+def test_the_audit_names_the_person(process: Process, provider: OidcProvider) -> None:
+    browser = browser_of(process)
+    sign_in_as(browser, provider, "ada")
+    event = last_audited(process)
+    assert (event.actor, event.authority, event.action) == ("ada@example.com", "person", "sign_in")
+    assert event.detail["person"] == {
+        "issuer": provider.issuer,
+        "subject": "id-of-ada",
+        "name": "Ada Admin",
+        "roles": ["admin"],
+        "tenant": "boss",
+    }
+    refused = browser.post("/v1/admin/keys", json={"tenant": "nowhere"})
+    assert refused.status_code == 404
+    event = last_audited(process)
+    assert (event.actor, event.action, event.outcome) == ("ada@example.com", "create_key", "refused")
+
+
+def test_an_administrator_lists_and_ends_sessions(process: Process, provider: OidcProvider) -> None:
+    vera, ada = browser_of(process), browser_of(process)
+    vera.environ_base["HTTP_USER_AGENT"] = "Browser of Vera"
+    sign_in_as(vera, provider, "vera")
+    sign_in_as(ada, provider, "ada")
+    rows = ada.get(ADMIN_SESSIONS).json["data"]
+    assert [row["person"]["name"] for row in rows[:2]] == ["Ada Admin", "Vera Viewer"]
+    assert [row["is_current"] for row in rows[:2]] == [True, False]
+    of_vera = rows[1]
+    assert (of_vera["address"], of_vera["user_agent"]) == ("127.0.0.1", "Browser of Vera")
+    assert (of_vera["tenant"], of_vera["subject"], of_vera["key"]) == ("one", "id-of-vera", None)
+    path = f"{ADMIN_SESSIONS}/{of_vera['id']}"
+    assert error_of(vera.get(ADMIN_SESSIONS))[:2] == (403, "admin_required")
+    assert error_of(vera.delete(path))[:2] == (403, "admin_required")
+    assert ada.delete(path).json["deleted"] is True
+    assert error_of(vera.get(MODELS)) == (401, "session_ended", None)
+    assert error_of(ada.delete(path)) == (404, "not_found", "id")
+    event = last_audited(process)
+    assert (event.actor, event.subject, event.outcome) == ("ada@example.com", of_vera["id"], "refused")
+
+
+def test_people_and_keys_list_and_end_their_own_sessions_alone(
+    process: Process, provider: OidcProvider
+) -> None:
+    one, two, ada = browser_of(process), browser_of(process), browser_of(process)
+    sign_in_as(one, provider, "vera")
+    sign_in_as(two, provider, "vera")
+    sign_in_as(ada, provider, "ada")
+    rows = one.get(ACCOUNT_SESSIONS).json["data"]
+    assert [row["is_current"] for row in rows] == [True, False]
+    (of_ada,) = ada.get(ACCOUNT_SESSIONS).json["data"]
+    assert error_of(one.delete(f"{ACCOUNT_SESSIONS}/{of_ada['id']}")) == (404, "not_found", "id")
+    assert one.delete(f"{ACCOUNT_SESSIONS}/{rows[1]['id']}").json["deleted"] is True
+    assert error_of(two.get(MODELS)) == (401, "session_ended", None)
+    by_key = browser_of(process)
+    sign_in(by_key, ADMIN_KEY)
+    listed = process.get(ACCOUNT_SESSIONS).json["data"]  # with the key itself
+    assert [(row["person"], row["is_current"]) for row in listed] == [(None, False)]
+    assert listed[0]["key"] == "key_config_" + listed[0]["key"].removeprefix("key_config_")
+
+
+def test_the_list_of_sessions_forgets_those_that_have_ended(
+    process: Process, browser: FlaskClient, provider: OidcProvider
+) -> None:
+    sign_in_as(browser, provider, "vera")
+    store = services_of(process)[SessionStore]
+    (before,) = [row for row in store.listed() if row.person is not None]
+    store.scripts.client.delete(f"{store.scripts.prefix}session:{before.id}")  # as its time to live does
+    assert before.id not in {row.id for row in store.listed()}
+    assert store.scripts.client.zscore(f"{store.scripts.prefix}sessions", before.id) is None

@@ -1,0 +1,46 @@
+import { api } from '$lib/api/client';
+import type { components } from '$lib/api/schema';
+import { call } from '$lib/services/call';
+import type { TableModel } from '$lib/services/table';
+import { text } from '$lib/text';
+
+export type BrowserSession = components['schemas']['BrowserSession'];
+
+/** All sessions, the one that was used last first. Raises `ApiProblem`. */
+export async function readSessions(): Promise<BrowserSession[]> {
+	return (await call(api.GET('/v1/admin/sessions'))).data;
+}
+
+/** End a session. Raises `ApiProblem`. */
+export async function endSession(id: string): Promise<void> {
+	await call(api.DELETE('/v1/admin/sessions/{id}', { params: { path: { id } } }));
+}
+
+/** The person, or the key of a session. */
+export function ownerOf({ person, key }: BrowserSession): string {
+	return person?.name ?? key ?? text.sessions.unknownKey;
+}
+
+/** Whose session it is in full: of a person also the address, or what identifies it at the provider. */
+export function detailOf({ person, subject }: BrowserSession): string | null {
+	return person === null ? null : (person.email ?? subject);
+}
+
+const titles = text.sessions.columns;
+
+export const SESSION_TABLE: TableModel<BrowserSession> = {
+	columns: [
+		{ id: 'owner', title: titles.owner, value: ownerOf, shown: 'always', card: 'name' },
+		{ id: 'roles', title: titles.roles, value: ({ person }) => person?.roles.join(', ') ?? '', card: 'fact' },
+		{ id: 'tenant', title: titles.tenant, value: ({ tenant }) => tenant ?? '', card: 'fact' },
+		{ id: 'address', title: titles.address, value: ({ address }) => address },
+		{ id: 'browser', title: titles.browser },
+		{ id: 'created', title: titles.created, value: ({ created_at }) => created_at, isLargestFirst: true },
+		{ id: 'used', title: titles.used, value: ({ last_used_at }) => last_used_at, isLargestFirst: true, card: 'fact' },
+		{ id: 'actions', title: titles.actions, shown: 'always', card: 'action' }
+	],
+	filters: [],
+	searched: (session) => [ownerOf(session), detailOf(session) ?? '', session.tenant ?? '', session.address],
+	key: ({ id }) => id,
+	sort: 'used'
+};

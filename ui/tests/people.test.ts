@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { detailOf, ownerOf, SESSION_TABLE, type BrowserSession } from '../src/lib/services/browser_sessions';
+import { providerAnswer } from '../src/lib/services/session';
+import { rowsOf, viewOf } from '../src/lib/services/table';
+import { text } from '../src/lib/text';
+
+const of_key: BrowserSession = {
+	id: 'a',
+	object: 'browser_session',
+	person: null,
+	subject: null,
+	key: 'key_1',
+	tenant: 'acme',
+	has_admin_part: false,
+	address: '10.0.0.1',
+	user_agent: 'Firefox',
+	created_at: 1,
+	last_used_at: 5,
+	is_current: false
+};
+const of_person: BrowserSession = {
+	...of_key,
+	id: 'b',
+	key: null,
+	subject: 'id-of-vera',
+	person: { name: 'Vera Viewer', email: null, roles: ['viewer'] },
+	last_used_at: 9
+};
+
+test('the address has the answer of the provider only with a state', () => {
+	expect(providerAnswer('?state=s&code=c&iss=https%3A%2F%2Fp.example&session_state=x')).toEqual({
+		state: 's',
+		code: 'c',
+		iss: 'https://p.example'
+	});
+	expect(providerAnswer('?error=access_denied&state=s')).toEqual({ state: 's', error: 'access_denied' });
+	expect(providerAnswer('?code=c')).toBeUndefined();
+	expect(providerAnswer('?to=/admin/models')).toBeUndefined();
+});
+
+test('a session names its person or its key', () => {
+	expect([ownerOf(of_person), detailOf(of_person)]).toEqual(['Vera Viewer', 'id-of-vera']);
+	expect([ownerOf(of_key), detailOf(of_key)]).toEqual(['key_1', null]);
+	expect(ownerOf({ ...of_key, key: null })).toBe(text.sessions.unknownKey);
+	expect(rowsOf([of_key, of_person], viewOf('', SESSION_TABLE), SESSION_TABLE).map(({ id }) => id)).toEqual(['b', 'a']);
+});
+
+test('the reason of a disabled action names the role of a person and the scope of a key', () => {
+	expect(text.session.mayNot('operate', ['viewer'])).toContain('operator or admin');
+	expect(text.session.mayNot('operate', [])).toContain('scope operate');
+});
