@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -143,7 +143,7 @@ class Alerts:
             event = f"alert.{one.state}"
             entry = Entry(one.id, one.at, event, int(one.at), alert=_data(one))
             for target in self._targets.get(event, ()):
-                yield from (list_of_target(target), one.id, orjson.dumps(asdict(entry)))
+                yield from (list_of_target(target), one.id, entry.to_json())
 
 
 def _before(instances: bytes, growth: bytes) -> Evaluation | None:
