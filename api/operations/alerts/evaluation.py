@@ -12,7 +12,7 @@ from typing import Literal
 
 import orjson
 
-from api.operations.alerts.growth import LONGEST_GAP_S, Growth, grown
+from api.operations.alerts.growth import Growth, grown, is_gap
 from api.operations.alerts.measures import Reading
 from api.operations.alerts.rules import RULES, Rule
 from api.operations.metrics.collector import PlatformState
@@ -90,9 +90,8 @@ def evaluate(
     """Evaluate the rules at a time (unix seconds), after the evaluation before."""
     growth = grown(before.growth if before else None, state.counters, at)
     reading = Reading(state, growth)
-    has_gap = before is not None and at - before.at > LONGEST_GAP_S
     earlier = before.instances if before else ()
-    if has_gap:  # whether the rule was true meanwhile is not known
+    if before and is_gap(before.at, at):  # whether the rule was true meanwhile is not known
         earlier = tuple([one for one in earlier if one.state != "pending"])
     instances: list[Instance] = []
     transitions: list[Transition] = []
@@ -101,7 +100,7 @@ def evaluate(
         values = _holding(rule, reading, known)
         for label in sorted({*known, *values}):
             old, value = known.get(label), values.get(label)
-            new = _after(rule, old, label, value, at)
+            new = _after(rule, old, label, value, growth)
             if new is not None:
                 instances.append(new)
             if new is not None and new.state != "pending" and (old is None or old.state != new.state):
@@ -120,13 +119,16 @@ def _holding(rule: Rule, reading: Reading, known: Mapping[str, Instance]) -> dic
     return {label: found[label] for label in (*sorted(found.keys() & known.keys()), *new)}
 
 
-def _after(rule: Rule, old: Instance | None, label: str, value: float | None, at: float) -> Instance | None:
+def _after(
+    rule: Rule, old: Instance | None, label: str, value: float | None, growth: Growth
+) -> Instance | None:
     """An instance after an evaluation; None: it is inactive."""
+    at = growth.at
     if value is None:
         if old is None or old.state == "pending":
             return None
-        if old.state == "firing":
-            return replace(old, state="resolved", since=at)
+        if old.state == "firing":  # after a gap too little of the window is known to resolve it
+            return replace(old, state="resolved", since=at) if growth.covers(rule.window_s) else old
         return old if at - old.since < RESOLVED_KEPT_S else None
     if old is not None and old.state == "firing":
         return replace(old, value=value)
