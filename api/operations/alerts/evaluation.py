@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
@@ -97,26 +97,34 @@ def evaluate(
     transitions: list[Transition] = []
     for rule in rules:
         known = {one.label: one for one in earlier if one.rule == rule.name}
-        values = _holding(rule, reading, known)
+        values = _holding(rule, reading, [one.label for one in known.values() if one.state != "resolved"])
+        after: list[Instance] = []
         for label in sorted({*known, *values}):
             old, value = known.get(label), values.get(label)
             new = _after(rule, old, label, value, growth)
             if new is not None:
-                instances.append(new)
+                after.append(new)
             if new is not None and new.state != "pending" and (old is None or old.state != new.state):
                 was = "inactive" if old is None or old.state == "resolved" else old.state
                 transitions.append(Transition(rule, label, was, new.state, at, new.value))
+        instances += _bounded(after)
     return Evaluation(at, growth, tuple(instances)), transitions
 
 
-def _holding(rule: Rule, reading: Reading, known: Mapping[str, Instance]) -> dict[str, float]:
-    """The values for which a rule holds, at most so many with those that are known; these come first."""
+def _holding(rule: Rule, reading: Reading, active: Collection[str]) -> dict[str, float]:
+    """The values for which a rule holds, at most so many with those that are active; these come first."""
     if rule.measure is None:
         return {}
     found = {label: value for label, value in rule.measure(reading).items() if rule.holds(value)}
-    room = MAX_INSTANCES - len(known)
-    new = sorted(found.keys() - known.keys())[: max(0, room)]
-    return {label: found[label] for label in (*sorted(found.keys() & known.keys()), *new)}
+    new = sorted(found.keys() - {*active})[: max(0, MAX_INSTANCES - len(active))]
+    return {label: found[label] for label in (*sorted(found.keys() & {*active}), *new)}
+
+
+def _bounded(instances: list[Instance]) -> list[Instance]:
+    """At most so many instances of a rule: without the ones that were resolved first."""
+    resolved = sorted((one for one in instances if one.state == "resolved"), key=lambda one: one.since)
+    dropped = {one.label for one in resolved[: max(0, len(instances) - MAX_INSTANCES)]}
+    return [one for one in instances if one.label not in dropped]
 
 
 def _after(

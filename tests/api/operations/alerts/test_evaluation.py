@@ -158,6 +158,22 @@ def test_the_instances_of_a_rule_are_bounded_and_those_that_are_known_stay() -> 
     assert len(course.states) == MAX_INSTANCES
 
 
+def test_resolved_alerts_leave_room_for_new_ones_and_those_resolved_first_are_dropped() -> None:
+    course = Course(hold_s=0)
+    many = {f"a{number:03}": 51.0 for number in range(MAX_INSTANCES)}
+    course.at(0, zz=51)
+    course.at(15)
+    course.at(30, **many)
+    assert "zz" not in course.states, "it was resolved before all others"
+    course.at(45, a000=51)
+    assert course.at(60, a000=51, a001=51, new=51) == [
+        ("a001", "inactive", "firing"),
+        ("new", "inactive", "firing"),
+    ]
+    assert len(course.states) == MAX_INSTANCES
+    assert course.states.keys() >= {"a000", "a001", "new"}
+
+
 def test_instances_are_the_same_after_redis() -> None:
     course = Course(hold_s=0)
     course.at(0, a=51)
