@@ -92,7 +92,8 @@ def evaluate(
     reading = Reading(state, growth)
     earlier = before.instances if before else ()
     if before and is_gap(before.at, at):  # whether the rule was true meanwhile is not known
-        earlier = tuple([one for one in earlier if one.state != "pending"])
+        ended_or_fires = [one for one in earlier if one.state != "pending"]
+        earlier = tuple([replace(one, since=min(one.since, at)) for one in ended_or_fires])
     instances: list[Instance] = []
     transitions: list[Transition] = []
     for rule in rules:

@@ -149,6 +149,16 @@ def test_an_alert_about_growth_fires_on_over_a_gap_and_is_resolved_once_its_wind
     assert reported == [("demo", "firing"), ("demo", "resolved")]
 
 
+def test_a_clock_that_is_set_back_begins_the_time_of_a_pending_alert_again() -> None:
+    course = Course()
+    course.at(0, a=51)
+    course.at(60, a=51)
+    course.at(60, a=51, b=51)
+    assert course.at(-3600, a=51, b=51) == []
+    assert course.states == {"a": ("firing", -3600), "b": ("pending", -3600)}
+    assert course.at(HOLD_S - 3600, a=51, b=51) == [("b", "pending", "firing")]
+
+
 def test_the_instances_of_a_rule_are_bounded_and_those_that_are_known_stay() -> None:
     course = Course(hold_s=0)
     course.at(0, zz=51)
