@@ -42,7 +42,7 @@ class AlertAcknowledgement(marshmallow.Schema):
     """Who knows of the alerts of a rule: those that fired at that time."""
 
     actor = fields.String(**_described("The tenant whose key acknowledged them."))
-    at = fields.Float(**_described("Unix seconds."))
+    at = fields.Float(**_described("When the evaluation was that it is about, in unix seconds."))
     until = fields.Float(**_nullable("Unix seconds; null: until the alerts are resolved."))
     note = fields.String(required=True)
 

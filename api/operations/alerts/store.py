@@ -43,6 +43,7 @@ UNREADABLE = (ValueError, TypeError, KeyError)
 class Acknowledgement:
     """A key of the tenant `actor` acknowledged a rule's alerts. Times are in unix seconds.
 
+    `at` is when the evaluation began that the operator knew: what a later one finds is not acknowledged.
     `until` is when it ends, at the latest with the alerts; None: with them.
     """
 
@@ -111,12 +112,16 @@ class Alerts:
         )
         return bool(written == b"ok")
 
-    def acknowledge(self, rule: Rule, hours: int, note: str, by: Authorization) -> None:
-        """Acknowledge the alerts of a rule that fire now, for so many hours (0: until they are resolved)."""
+    def acknowledge(self, rule: Rule, evaluated_at: float, hours: int, note: str, by: Authorization) -> None:
+        """Acknowledge the alerts of a rule that fired at an evaluation (its time in unix seconds).
+
+        It holds for so many hours (0: until they are resolved).
+        """
         self.scripts.run(
             "acknowledge_alert",
             rule=rule.name,
             severity=rule.severity,
+            evaluated_us=round(evaluated_at * 1e6),
             hours=hours,
             note=note,
             by=orjson.dumps(by.record()),
