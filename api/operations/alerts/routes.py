@@ -58,8 +58,7 @@ def acknowledge_alert(body: dict[str, Any], name: str) -> Response:
     """
     rule, services = _rule(name), current_services()
     shown = services[Alerts].read()
-    firing = [one for one in shown.instances if one.rule == name and one.state == "firing"]
-    if shown.evaluated_at is None or not firing:
+    if shown.evaluated_at is None or all(one.state != "firing" for one in shown.of_rule(rule)):
         raise Conflict(f"no alert of {name} fires", code="alert_not_firing", param="name")
     hours, note = body.get("hours") or 0, body.get("note") or ""
     services[Alerts].acknowledge(rule, shown.evaluated_at, hours, note, _by_key())

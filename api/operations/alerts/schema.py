@@ -85,6 +85,9 @@ class AlertObject(marshmallow.Schema):
     runbook = fields.String(**_described("The section of the documentation about it."))
     acknowledged = fields.Boolean(**_described("Whether all of its alerts that fire are acknowledged."))
     acknowledgement = fields.Nested(AlertAcknowledgement, **_nullable("The latest one that is not over."))
+    acknowledged_at = fields.Float(
+        **_nullable("`at` of the latest acknowledgement, kept for a day also when its alerts are resolved.")
+    )
     instances = fields.List(fields.Nested(AlertInstance), required=True)
 
 

@@ -52,15 +52,31 @@ class Acknowledgement:
     until: float | None
     note: str
 
+    def covers(self, instance: Instance) -> bool:
+        """Whether an alert fired already when its rule was acknowledged: a later one is news."""
+        return instance.state == "firing" and instance.since <= self.at
+
 
 @dataclass(frozen=True, slots=True)
 class AlertStates:
-    """The alerts at the latest evaluation, None before the first; `now` is the time of the reading."""
+    """The alerts at the latest evaluation, None before the first; `now` is the time of the reading.
+
+    `acknowledgements` are also those of the last day whose alerts are resolved.
+    """
 
     now: float
     evaluated_at: float | None
     instances: tuple[Instance, ...]
     acknowledgements: Mapping[str, Acknowledgement]
+
+    def of_rule(self, rule: Rule) -> list[Instance]:
+        """The instances of a rule."""
+        return [one for one in self.instances if one.rule == rule.name]
+
+    def acknowledgement(self, rule: Rule) -> Acknowledgement | None:
+        """The acknowledgement of a rule, unless all alerts that it covers are resolved."""
+        found = self.acknowledgements.get(rule.name)
+        return found if found and any(map(found.covers, self.of_rule(rule))) else None
 
 
 class Alerts:
@@ -76,7 +92,7 @@ class Alerts:
         self._targets = targets
 
     def read(self) -> AlertStates:
-        """The alerts of the latest evaluation, and the acknowledgements that are not over."""
+        """The alerts of the latest evaluation, and the acknowledgements whose hours are not over."""
         prefix, client = self.scripts.prefix, self.scripts.client
         with redis_errors_translated():
             stored = client.hget(f"{prefix}alerts", "instances")
@@ -128,7 +144,9 @@ class Alerts:
         )
 
     def end_acknowledgement(self, rule: Rule, by: Authorization) -> None:
-        """Take the acknowledgement of a rule back, if there is one."""
+        """Take the acknowledgement of a rule back, if it covers an alert."""
+        if self.read().acknowledgement(rule) is None:
+            return
         record = orjson.dumps(by.record())
         self.scripts.run("end_acknowledgement", rule=rule.name, severity=rule.severity, by=record)
 

@@ -211,6 +211,18 @@ def test_an_acknowledgement_ends_with_its_alerts(processes: Processes) -> None:
         UNCOUNTED: ("boss", "on it", None)
     }
     processes.run_for(1)
+    shown = processes.first.read()
+    assert shown.acknowledgement(BY_NAME[UNCOUNTED]) is None
+    assert shown.acknowledgements == known, "a worker is listed for a day after its loss"
+    processes.first.end_acknowledgement(BY_NAME[UNCOUNTED], BOSS)
+    assert processes.first.read().acknowledgements == known, "it is over: there is nothing to take back"
+    processes.run_for(6, pending=10_001)
+    assert processes.states()[UNCOUNTED] == "firing"
+    assert processes.first.read().acknowledgement(BY_NAME[UNCOUNTED]) is None, "a later alert is news"
+    processes.advance(24 * 3600)
+    processes.run_for(1, pending=10_001)
+    assert processes.first.read().acknowledgements == known
+    processes.run_for(1)
     assert processes.first.read().acknowledgements == {}
 
 

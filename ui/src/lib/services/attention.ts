@@ -37,7 +37,7 @@ export function attentionOf(
 			.filter(({ name }) => name === MODEL_FAILED)
 			.flatMap(({ instances }) => instances.filter(({ acknowledged }) => acknowledged).map(({ labels }) => labels.model))
 	);
-	const lostBefore = alerts.find(({ name }) => name === WORKERS_LOST)?.acknowledgement?.at ?? 0;
+	const lostBefore = alerts.find(({ name }) => name === WORKERS_LOST)?.acknowledged_at ?? 0;
 	const failed = models
 		.filter((model) => model.runtime_state === 'failed' && !known.has(model.name))
 		.map((model) => ({
