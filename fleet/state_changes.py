@@ -1,7 +1,11 @@
-"""Reads the stream of changes of models' states, registered models, proposals and alerts, in their order."""
+"""Reads the stream of changes of models' states, registered models, proposals and alerts, in their order.
+
+Changes of another kind, which a later version writes, are left out.
+"""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +15,8 @@ from fleet.states import ModelState
 from store.scripts import redis_errors_translated
 
 STREAM_START = "0-0"
+KINDS = (b"model", b"catalogue", b"proposal", b"alert")
+"""A change has the field of its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +115,15 @@ class StateChanges:
 
         Raises `StorageUnavailable`.
         """
-        block = max(1, int(wait_s * 1000)) if wait_s > 0 else None
-        with redis_errors_translated():
-            answer = self._client.xread({self._key: after}, count=limit, block=block)
-        return [_parse(id.decode(), fields) for id, fields in _entries(answer)]
+        end = time.monotonic() + wait_s
+        while True:
+            block = max(1, int((end - time.monotonic()) * 1000)) if wait_s > 0 else None
+            with redis_errors_translated():
+                entries = _entries(self._client.xread({self._key: after}, count=limit, block=block))
+            known = [_parse(id.decode(), fields) for id, fields in entries if _is_known(fields)]
+            if known or not entries:
+                return known
+            after = entries[-1][0].decode()
 
     def history(self, limit: int, before: str = "", model: str | None = None) -> tuple[list[Change], bool]:
         """Up to `limit` changes before the id `before` ("": the latest ones), the newest first.
@@ -123,11 +134,18 @@ class StateChanges:
         count = None if model is not None else limit + 2  # the one at `before`, and one more than the page
         with redis_errors_translated():
             entries = self._client.xrevrange(self._key, max=before or "+", count=count)
+            if count is not None and not all(_is_known(fields) for _, fields in entries):
+                entries = self._client.xrevrange(self._key, max=before or "+")
         if before:  # Redis refuses "before 0-0" as an interval
             entries = [entry for entry in entries if position(entry[0].decode()) < position(before)]
+        entries = [entry for entry in entries if _is_known(entry[1])]
         if model is not None:
             entries = [entry for entry in entries if _model(entry[1]) == model.encode()]
         return [_parse(id.decode(), fields) for id, fields in entries[:limit]], len(entries) > limit
+
+
+def _is_known(fields: dict[bytes, bytes]) -> bool:
+    return any(kind in fields for kind in KINDS)
 
 
 def _model(fields: dict[bytes, bytes]) -> bytes | None:

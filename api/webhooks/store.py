@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import orjson
@@ -11,6 +12,8 @@ import orjson
 from api.http.errors import ApiError
 from store.async_connection import AsyncConnection
 from store.scripts import redis_errors_translated, without_errors
+
+logger = logging.getLogger("api")
 
 LEASE_MS = 10_000
 RETRY_S = 60
@@ -38,6 +41,19 @@ class Entry:
     ended_at: int = 0
     attempts: int = 0
     alert: Mapping[str, Any] | None = None
+
+    def to_json(self) -> bytes:
+        """Encode for Redis. A field that is None is left out: an earlier version may not know it."""
+        return orjson.dumps({name: value for name, value in asdict(self).items() if value is not None})
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Entry:
+        """Decode the result of `to_json`; a later version's fields that this one does not know are ignored.
+
+        Raises `ValueError` or `TypeError` for anything else.
+        """
+        stored = orjson.loads(data)
+        return cls(**{field.name: stored[field.name] for field in fields(cls) if field.name in stored})
 
 
 def list_of_tenant(tenant: str) -> str:
@@ -69,13 +85,23 @@ class WebhookStore:
         await self._together(self._set(name, entry, entry.at))
 
     async def due(self, name: str, now: float, most: int) -> list[Entry]:
-        """The entries of a list whose time has come, at most so many, the earliest first."""
+        """The entries of a list whose time has come, at most so many, the earliest first.
+
+        One that cannot be read is removed, so that it does not stop the others.
+        """
         due = ("ZRANGEBYSCORE", self._list(name), "-inf", _ms(now), "LIMIT", 0, most)
         (members,) = await self._run([due])
         if not members:
             return []
         (values,) = await self._run([("HMGET", self._entries(name), *members)])
-        return [Entry(**orjson.loads(value)) for value in values if value is not None]
+        found: list[Entry] = []
+        for member, value in zip(members, values, strict=True):
+            try:
+                found += [Entry.from_json(value)] if value is not None else []
+            except (ValueError, TypeError):
+                logger.warning("an entry of the webhooks of %s cannot be read: it is removed", name)
+                await self._together(self._unset(name, member))
+        return found
 
     async def postpone(self, name: str, entry: Entry, until: float) -> None:
         """Set an entry, and the time of its next look."""
@@ -83,7 +109,7 @@ class WebhookStore:
 
     async def remove(self, name: str, entry: Entry) -> None:
         """Remove an entry from a list."""
-        await self._together(self._unset(name, entry))
+        await self._together(self._unset(name, entry.response))
 
     async def deliver(self, name: str, entry: Entry, delivery: Entry, targets: Iterable[str]) -> None:
         """Put a delivery into the list of each target, in the place of an entry."""
@@ -92,7 +118,7 @@ class WebhookStore:
             for target in targets
             for command in self._set(list_of_target(target), delivery, delivery.ended_at)
         ]
-        await self._together([*added, *self._unset(name, entry)])
+        await self._together([*added, *self._unset(name, entry.response)])
 
     async def hold(self, process: str) -> bool:
         """Whether this process is the one that sends, for the next LEASE_MS."""
@@ -107,11 +133,11 @@ class WebhookStore:
     def _set(self, name: str, entry: Entry, due: float) -> list[tuple[Any, ...]]:
         return [
             ("ZADD", self._list(name), _ms(due), entry.response),
-            ("HSET", self._entries(name), entry.response, orjson.dumps(asdict(entry))),
+            ("HSET", self._entries(name), entry.response, entry.to_json()),
         ]
 
-    def _unset(self, name: str, entry: Entry) -> list[tuple[Any, ...]]:
-        return [("ZREM", self._list(name), entry.response), ("HDEL", self._entries(name), entry.response)]
+    def _unset(self, name: str, member: str | bytes) -> list[tuple[Any, ...]]:
+        return [("ZREM", self._list(name), member), ("HDEL", self._entries(name), member)]
 
     async def _together(self, commands: Sequence[tuple[Any, ...]]) -> None:
         await self._run([("MULTI",), *commands, ("EXEC",)])

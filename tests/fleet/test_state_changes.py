@@ -238,6 +238,26 @@ def test_a_reader_continues_after_the_last_id(platform: SimulatedPlatform) -> No
     assert reader.read(second.id, wait_s=0.01) == []
 
 
+def test_changes_of_an_unknown_kind_are_left_out(platform: SimulatedPlatform) -> None:
+    reader = changes(platform)
+
+    def append_unknown() -> None:
+        for number in range(3):
+            platform.client.xadd(f"{platform.prefix}changes", {"later": number, "at_us": "1"})
+
+    append_unknown()
+    platform.load()
+    append_unknown()
+    first, second = reader.read(STREAM_START)
+    assert (first.model, second.model) == ("alpha", "alpha")
+    assert reader.read(STREAM_START, limit=2) == [first], "the page after one without a known change"
+    assert reader.read(second.id) == reader.read(second.id, wait_s=0.01) == []
+    assert reader.history(1) == ([second], True)
+    assert reader.history(1, before=second.id) == ([first], False)
+    assert reader.history(1, model="alpha") == ([second], True)
+    assert reader.history(5, before=first.id) == ([], False)
+
+
 def test_the_stream_is_bounded(platform: SimulatedPlatform) -> None:
     for _ in range(300):
         platform.load()

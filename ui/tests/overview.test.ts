@@ -120,6 +120,7 @@ const alert = (name: string, fields: Partial<Alert>, ...instances: { model?: str
 		state: 'firing',
 		acknowledged: false,
 		acknowledgement: null,
+		acknowledged_at: null,
 		instances: instances.map(({ model: of, acknowledged = false }) => ({
 			labels: of === undefined ? {} : { model: of },
 			state: 'firing',
@@ -146,7 +147,7 @@ test('a failed model and a lost worker are listed once, and not after an acknowl
 	const models = [model('a', { runtime_state: 'failed' }), model('b', { runtime_state: 'failed' })];
 	const lost = [worker('w', [], null, 'lost')];
 	const failed = (acknowledged: boolean) => alert('StokerModelFailed', {}, { model: 'a', acknowledged }, { model: 'b' });
-	const gone = (at: number) => alert('StokerWorkersLost', { acknowledged: true, acknowledgement: { actor: 'x', at, until: null, note: '' } }, {});
+	const gone = (at: number) => alert('StokerWorkersLost', { state: 'resolved', acknowledged_at: at }, {});
 	const kinds = (...alerts: Alert[]) => attentionOf(models, lost, 0, alerts).map((one) => ('model' in one ? one.model : one.kind));
 	expect(kinds(failed(false), alert('StokerWorkersLost', {}, {}))).toEqual(['a', 'b', 'lost']);
 	expect(kinds(failed(true), gone(8))).toEqual(['b', 'lost']); // it was lost at 9

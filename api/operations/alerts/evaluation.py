@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 import orjson
 
-from api.operations.alerts.growth import LONGEST_GAP_S, Growth, grown
+from api.operations.alerts.growth import Growth, grown, is_gap
 from api.operations.alerts.measures import Reading
 from api.operations.alerts.rules import RULES, Rule
 from api.operations.metrics.collector import PlatformState
@@ -90,43 +90,54 @@ def evaluate(
     """Evaluate the rules at a time (unix seconds), after the evaluation before."""
     growth = grown(before.growth if before else None, state.counters, at)
     reading = Reading(state, growth)
-    has_gap = before is not None and at - before.at > LONGEST_GAP_S
     earlier = before.instances if before else ()
-    if has_gap:  # whether the rule was true meanwhile is not known
-        earlier = tuple([one for one in earlier if one.state != "pending"])
+    if before and is_gap(before.at, at):  # whether the rule was true meanwhile is not known
+        ended_or_fires = [one for one in earlier if one.state != "pending"]
+        earlier = tuple([replace(one, since=min(one.since, at)) for one in ended_or_fires])
     instances: list[Instance] = []
     transitions: list[Transition] = []
     for rule in rules:
         known = {one.label: one for one in earlier if one.rule == rule.name}
-        values = _holding(rule, reading, known)
+        values = _holding(rule, reading, [one.label for one in known.values() if one.state != "resolved"])
+        after: list[Instance] = []
         for label in sorted({*known, *values}):
             old, value = known.get(label), values.get(label)
-            new = _after(rule, old, label, value, at)
+            new = _after(rule, old, label, value, growth)
             if new is not None:
-                instances.append(new)
+                after.append(new)
             if new is not None and new.state != "pending" and (old is None or old.state != new.state):
                 was = "inactive" if old is None or old.state == "resolved" else old.state
                 transitions.append(Transition(rule, label, was, new.state, at, new.value))
+        instances += _bounded(after)
     return Evaluation(at, growth, tuple(instances)), transitions
 
 
-def _holding(rule: Rule, reading: Reading, known: Mapping[str, Instance]) -> dict[str, float]:
-    """The values for which a rule holds, at most so many with those that are known; these come first."""
+def _holding(rule: Rule, reading: Reading, active: Collection[str]) -> dict[str, float]:
+    """The values for which a rule holds, at most so many with those that are active; these come first."""
     if rule.measure is None:
         return {}
     found = {label: value for label, value in rule.measure(reading).items() if rule.holds(value)}
-    room = MAX_INSTANCES - len(known)
-    new = sorted(found.keys() - known.keys())[: max(0, room)]
-    return {label: found[label] for label in (*sorted(found.keys() & known.keys()), *new)}
+    new = sorted(found.keys() - {*active})[: max(0, MAX_INSTANCES - len(active))]
+    return {label: found[label] for label in (*sorted(found.keys() & {*active}), *new)}
 
 
-def _after(rule: Rule, old: Instance | None, label: str, value: float | None, at: float) -> Instance | None:
+def _bounded(instances: list[Instance]) -> list[Instance]:
+    """At most so many instances of a rule: without the ones that were resolved first."""
+    resolved = sorted((one for one in instances if one.state == "resolved"), key=lambda one: one.since)
+    dropped = {one.label for one in resolved[: max(0, len(instances) - MAX_INSTANCES)]}
+    return [one for one in instances if one.label not in dropped]
+
+
+def _after(
+    rule: Rule, old: Instance | None, label: str, value: float | None, growth: Growth
+) -> Instance | None:
     """An instance after an evaluation; None: it is inactive."""
+    at = growth.at
     if value is None:
         if old is None or old.state == "pending":
             return None
-        if old.state == "firing":
-            return replace(old, state="resolved", since=at)
+        if old.state == "firing":  # after a gap too little of the window is known to resolve it
+            return replace(old, state="resolved", since=at) if growth.covers(rule.window_s) else old
         return old if at - old.since < RESOLVED_KEPT_S else None
     if old is not None and old.state == "firing":
         return replace(old, value=value)

@@ -16,7 +16,7 @@ from scheduler.counters import Counters
 MINUTE_S = 60
 LONGEST_WINDOW_S = 15 * MINUTE_S
 LONGEST_GAP_S = 60.0
-"""What grew between two evaluations that are farther apart may be older than a window: it is not counted."""
+"""What grew between two evaluations that are farther apart is not counted: no minute is known for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class Growth:
     """The counters at a time, and what they grew by in each of the last minutes.
 
     `at` and `since` are unix seconds; `since` is when the counting began. `minutes` has, by the minute's
-    number since 1970, the growth of each counter. A counter is `<kind> <labels>`.
+    number since 1970, the growth of each counter; a minute without an evaluation is missing. A counter is
+    `<kind> <labels>`.
     """
 
     at: float
@@ -44,8 +45,9 @@ class Growth:
     def within(self, window_s: int, kind: str) -> dict[str, int]:
         """The growth of the counters of a kind in the last minutes of a window, by their labels."""
         found: Counter[str] = Counter()
+        first = _first_minute(self.at, window_s)
         for minute, grown in self.minutes.items():
-            if int(minute) > (self.at - window_s) // MINUTE_S:
+            if int(minute) >= first:
                 for counter, amount in grown.items():
                     own_kind, _, labels = counter.partition(" ")
                     if own_kind == kind:
@@ -54,24 +56,45 @@ class Growth:
 
     def covered_s(self, window_s: int) -> float:
         """The seconds of a window whose growth `within` returns; at least one."""
-        begin = ((self.at - window_s) // MINUTE_S + 1) * MINUTE_S
-        return max(1.0, self.at - max(begin, self.since))
+        begin = max(self.since, _first_minute(self.at, window_s) * MINUTE_S)
+        missing = self._missing(int(begin // MINUTE_S))
+        return max(1.0, self.at - begin - missing * MINUTE_S)
+
+    def covers(self, window_s: int) -> bool:
+        """Whether each minute of a window had an evaluation."""
+        return not self._missing(_first_minute(self.at, window_s))
+
+    def _missing(self, first: int) -> int:
+        """The minutes without an evaluation from this one on."""
+        return sum(str(minute) not in self.minutes for minute in range(first, int(self.at // MINUTE_S) + 1))
 
 
 def grown(before: Growth | None, counters: Counters, at: float) -> Growth:
-    """The growth until `at` (unix seconds). It begins anew after a gap."""
-    totals = _tracked(counters)
-    if before is None or not 0 <= at - before.at <= LONGEST_GAP_S:
-        return Growth(at, at, totals)
-    oldest = (at - LONGEST_WINDOW_S) // MINUTE_S
-    minutes = {minute: counted for minute, counted in before.minutes.items() if int(minute) > oldest}
-    now = str(int(at // MINUTE_S))
-    sums = Counter(minutes.get(now, {}))
-    for counter, total in totals.items():
-        earlier = before.totals.get(counter, 0)
-        sums[counter] += total - earlier if total >= earlier else total  # a lost Redis counts from 0 again
-    minutes[now] = {counter: amount for counter, amount in sums.items() if amount}
-    return Growth(at, before.since, totals, minutes)
+    """The growth until `at` (unix seconds). After a gap only what grew within it is left out."""
+    totals, now = _tracked(counters), int(at // MINUTE_S)
+    if before is None:
+        return Growth(at, at, totals, {str(now): {}})
+    window = range(_first_minute(at, LONGEST_WINDOW_S), now + 1)  # the clock may have been set back
+    minutes = {minute: counted for minute, counted in before.minutes.items() if int(minute) in window}
+    sums = Counter(minutes.get(str(now), {}))
+    if not is_gap(before.at, at):
+        for counter, total in totals.items():
+            earlier = before.totals.get(counter, 0)
+            sums[counter] += (
+                total - earlier if total >= earlier else total
+            )  # a lost Redis counts from 0 again
+    minutes[str(now)] = {counter: amount for counter, amount in sums.items() if amount}
+    return Growth(at, min(before.since, at), totals, minutes)
+
+
+def is_gap(before: float, at: float) -> bool:
+    """Whether what happened between two evaluations is not known: they are far apart, or in no order."""
+    return not 0 <= at - before <= LONGEST_GAP_S
+
+
+def _first_minute(at: float, window_s: int) -> int:
+    """The first minute that begins within a window until `at`."""
+    return int((at - window_s) // MINUTE_S) + 1
 
 
 def _tracked(counters: Counters) -> dict[str, int]:

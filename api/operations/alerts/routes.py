@@ -58,9 +58,11 @@ def acknowledge_alert(body: dict[str, Any], name: str) -> Response:
     One that begins to fire later, of another model, is not. The audit chain records it with the note.
     """
     rule, services = _rule(name), current_services()
-    if not any(one.rule == name and one.state == "firing" for one in services[Alerts].read().instances):
+    shown = services[Alerts].read()
+    if shown.evaluated_at is None or all(one.state != "firing" for one in shown.of_rule(rule)):
         raise Conflict(f"no alert of {name} fires", code="alert_not_firing", param="name")
-    services[Alerts].acknowledge(rule, body.get("hours") or 0, body.get("note") or "", _by_key())
+    hours, note = body.get("hours") or 0, body.get("note") or ""
+    services[Alerts].acknowledge(rule, shown.evaluated_at, hours, note, _by_key())
     services[AuditLog].sync()
     return _answer(rule)
 

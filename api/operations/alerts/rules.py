@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -46,6 +47,11 @@ class Rule:
     def condition(self) -> str:
         """The expression with the threshold, in PromQL."""
         return f"{self.expression} {self.comparison} {self.threshold:g}"
+
+    @property
+    def window_s(self) -> int:
+        """The time over which the expression looks at the growth of counters; 0: it is about the moment."""
+        return max((60 * int(minutes) for minutes in re.findall(r"\[(\d+)m]", self.expression)), default=0)
 
     def holds(self, value: float) -> bool:
         """Whether the rule holds for a value."""

@@ -42,7 +42,7 @@ class AlertAcknowledgement(marshmallow.Schema):
     """Who knows of the alerts of a rule: those that fired at that time."""
 
     actor = fields.String(**_described("The tenant whose key acknowledged them."))
-    at = fields.Float(**_described("Unix seconds."))
+    at = fields.Float(**_described("When the evaluation was that it is about, in unix seconds."))
     until = fields.Float(**_nullable("Unix seconds; null: until the alerts are resolved."))
     note = fields.String(required=True)
 
@@ -85,6 +85,9 @@ class AlertObject(marshmallow.Schema):
     runbook = fields.String(**_described("The section of the documentation about it."))
     acknowledged = fields.Boolean(**_described("Whether all of its alerts that fire are acknowledged."))
     acknowledgement = fields.Nested(AlertAcknowledgement, **_nullable("The latest one that is not over."))
+    acknowledged_at = fields.Float(
+        **_nullable("`at` of the latest acknowledgement, kept for a day also when its alerts are resolved.")
+    )
     instances = fields.List(fields.Nested(AlertInstance), required=True)
 
 

@@ -26,8 +26,8 @@ def serialize_alerts(states: AlertStates) -> Json:
 
 def serialize_alert(rule: Rule, states: AlertStates) -> Json:
     """A rule with its instances, the most urgent first."""
-    known = states.acknowledgements.get(rule.name)
-    instances = [one for one in states.instances if one.rule == rule.name]
+    known, latest = states.acknowledgement(rule), states.acknowledgements.get(rule.name)
+    instances = states.of_rule(rule)
     instances.sort(key=lambda one: (STATES.index(one.state), one.since, one.label))
     firing = [one for one in instances if one.state == "firing"]
     first = instances[0] if instances else None
@@ -42,8 +42,9 @@ def serialize_alert(rule: Rule, states: AlertStates) -> Json:
         "condition": rule.condition,
         "hold_s": rule.hold_s,
         "runbook": RUNBOOK,
-        "acknowledged": bool(firing) and all(_is_acknowledged(one, known) for one in firing),
+        "acknowledged": known is not None and all(map(known.covers, firing)),
         "acknowledgement": asdict(known) if known else None,
+        "acknowledged_at": latest.at if latest else None,
         "instances": [_serialize_instance(rule, one, known) for one in instances],
     }
 
@@ -55,10 +56,5 @@ def _serialize_instance(rule: Rule, instance: Instance, known: Acknowledgement |
         "since": instance.since,
         "value": instance.value,
         "summary": rule.text(instance.label, instance.value),
-        "acknowledged": _is_acknowledged(instance, known),
+        "acknowledged": known is not None and known.covers(instance),
     }
-
-
-def _is_acknowledged(instance: Instance, known: Acknowledgement | None) -> bool:
-    """Whether the instance fired already when the rule was acknowledged: a later one is news."""
-    return known is not None and instance.state == "firing" and instance.since <= known.at

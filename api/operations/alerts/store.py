@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -43,6 +43,7 @@ UNREADABLE = (ValueError, TypeError, KeyError)
 class Acknowledgement:
     """A key of the tenant `actor` acknowledged a rule's alerts. Times are in unix seconds.
 
+    `at` is when the evaluation began that the operator knew: what a later one finds is not acknowledged.
     `until` is when it ends, at the latest with the alerts; None: with them.
     """
 
@@ -51,15 +52,31 @@ class Acknowledgement:
     until: float | None
     note: str
 
+    def covers(self, instance: Instance) -> bool:
+        """Whether an alert fired already when its rule was acknowledged: a later one is news."""
+        return instance.state == "firing" and instance.since <= self.at
+
 
 @dataclass(frozen=True, slots=True)
 class AlertStates:
-    """The alerts at the latest evaluation, None before the first; `now` is the time of the reading."""
+    """The alerts at the latest evaluation, None before the first; `now` is the time of the reading.
+
+    `acknowledgements` are also those of the last day whose alerts are resolved.
+    """
 
     now: float
     evaluated_at: float | None
     instances: tuple[Instance, ...]
     acknowledgements: Mapping[str, Acknowledgement]
+
+    def of_rule(self, rule: Rule) -> list[Instance]:
+        """The instances of a rule."""
+        return [one for one in self.instances if one.rule == rule.name]
+
+    def acknowledgement(self, rule: Rule) -> Acknowledgement | None:
+        """The acknowledgement of a rule, unless all alerts that it covers are resolved."""
+        found = self.acknowledgements.get(rule.name)
+        return found if found and any(map(found.covers, self.of_rule(rule))) else None
 
 
 class Alerts:
@@ -75,7 +92,7 @@ class Alerts:
         self._targets = targets
 
     def read(self) -> AlertStates:
-        """The alerts of the latest evaluation, and the acknowledgements that are not over."""
+        """The alerts of the latest evaluation, and the acknowledgements whose hours are not over."""
         prefix, client = self.scripts.prefix, self.scripts.client
         with redis_errors_translated():
             stored = client.hget(f"{prefix}alerts", "instances")
@@ -111,19 +128,25 @@ class Alerts:
         )
         return bool(written == b"ok")
 
-    def acknowledge(self, rule: Rule, hours: int, note: str, by: Authorization) -> None:
-        """Acknowledge the alerts of a rule that fire now, for so many hours (0: until they are resolved)."""
+    def acknowledge(self, rule: Rule, evaluated_at: float, hours: int, note: str, by: Authorization) -> None:
+        """Acknowledge the alerts of a rule that fired at an evaluation (its time in unix seconds).
+
+        It holds for so many hours (0: until they are resolved).
+        """
         self.scripts.run(
             "acknowledge_alert",
             rule=rule.name,
             severity=rule.severity,
+            evaluated_us=round(evaluated_at * 1e6),
             hours=hours,
             note=note,
             by=orjson.dumps(by.record()),
         )
 
     def end_acknowledgement(self, rule: Rule, by: Authorization) -> None:
-        """Take the acknowledgement of a rule back, if there is one."""
+        """Take the acknowledgement of a rule back, if it covers an alert."""
+        if self.read().acknowledgement(rule) is None:
+            return
         record = orjson.dumps(by.record())
         self.scripts.run("end_acknowledgement", rule=rule.name, severity=rule.severity, by=record)
 
@@ -143,7 +166,7 @@ class Alerts:
             event = f"alert.{one.state}"
             entry = Entry(one.id, one.at, event, int(one.at), alert=_data(one))
             for target in self._targets.get(event, ()):
-                yield from (list_of_target(target), one.id, orjson.dumps(asdict(entry)))
+                yield from (list_of_target(target), one.id, entry.to_json())
 
 
 def _before(instances: bytes, growth: bytes) -> Evaluation | None:

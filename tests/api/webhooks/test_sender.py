@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import openai
+import orjson
 import pytest
 
 from api.webhooks import sender as sender_module
 from api.webhooks.sender import ADMISSION_S, WebhookSender
+from api.webhooks.signing import event_id
 from api.webhooks.store import TooManyWebhooks, WebhookStore
 from api.webhooks.targets import Target
 from config.settings import WEBHOOK_EVENTS, Settings, WebhookSettings
@@ -255,6 +257,46 @@ def test_entries_of_a_tenant_are_bounded(shared_settings: Settings) -> None:
                 await sender.enter(job(f"resp_{number}"))
             with pytest.raises(TooManyWebhooks):
                 await sender.enter(job("resp_x"))
+
+    run(shared_settings, check)
+
+
+def test_an_entry_has_no_field_that_the_version_before_refuses_and_a_new_field_is_ignored(
+    shared_settings: Settings,
+) -> None:
+    async def check(world: World) -> None:
+        entries = "{" + world.settings.redis.prefix + "}:webhook_entries:tenant:one"
+        async with Receiver().served() as receiver, closing(world.sender(target(receiver))) as sender:
+            for id in ("resp_1", "resp_2"):
+                await sender.enter(job(id))
+                world.jobs.status[id] = Status.COMPLETED
+            (stored,) = await world.connection.exchange([("HGET", entries, "resp_1")])
+            first = orjson.loads(stored)
+            assert first.keys() == {"response", "at", "event", "ended_at", "attempts"}
+            await world.connection.exchange(
+                [("HSET", entries, "resp_1", orjson.dumps({**first, "of_later": 1}))]
+            )
+            await world.send(sender, after_s=1)
+            assert {*receiver.ids} == {event_id("resp_1"), event_id("resp_2")}
+        assert await world.left() == 0
+
+    run(shared_settings, check)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"1", b'{"at": 1}'])
+def test_an_unreadable_entry_is_removed_and_stops_no_other_one(
+    shared_settings: Settings, data: bytes
+) -> None:
+    async def check(world: World) -> None:
+        key = "{" + world.settings.redis.prefix + "}:webhook"
+        async with Receiver().served() as receiver, closing(world.sender(target(receiver))) as sender:
+            await world.connection.exchange([("ZADD", f"{key}s:tenant:one", 1, "bad")])
+            await world.connection.exchange([("HSET", f"{key}_entries:tenant:one", "bad", data)])
+            await sender.enter(job("resp_1"))
+            world.jobs.status["resp_1"] = Status.COMPLETED
+            await world.send(sender, after_s=1)
+            assert len(receiver.received) == 1
+        assert await world.left() == 0
 
     run(shared_settings, check)
 

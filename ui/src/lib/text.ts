@@ -1509,8 +1509,8 @@ export const text = {
 			tokens: (tokens: string, share: string) => `${tokens} tokens, ${share}`,
 			nothingUsed: 'No tokens were used.',
 			limits: 'Closest to a limit',
-			limit: (limit: 'requests' | 'tokens' | 'running' | 'waiting' | 'bytes', used: string, total: string) =>
-				`${{ requests: 'requests', tokens: 'tokens', running: 'running', waiting: 'waiting', bytes: 'stored' }[limit]}: ${used} of ${total}`,
+			limit: (limit: 'requests' | 'tokens' | 'running' | 'waiting' | 'bytes' | 'budget', used: string, total: string) =>
+				`${{ requests: 'requests', tokens: 'tokens', running: 'running', waiting: 'waiting', bytes: 'stored', budget: 'budget of the month' }[limit]}: ${used} of ${total}`,
 			noLimits: 'No tenant uses anything of a limit.',
 			workers: 'Workers with the least memory left',
 			free: (free: string, total: string) => `${free} of ${total} free`

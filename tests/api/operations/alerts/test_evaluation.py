@@ -113,6 +113,52 @@ def test_a_gap_begins_the_time_of_a_pending_alert_again_and_resolves_nothing() -
     assert course.states == {"a": ("firing", 60), "b": ("pending", later)}
 
 
+def failing(requests: int) -> PlatformState:
+    """A platform of whose requests to `demo` all have failed."""
+    return PlatformState(
+        Counters({"requests": [(["demo", "one", "failed"], requests)]}, {}, (), 0), [], [], []
+    )
+
+
+@pytest.mark.parametrize("gap_s", [90, 3600])
+def test_an_alert_about_growth_fires_on_over_a_gap_and_is_resolved_once_its_window_is_known(
+    gap_s: int,
+) -> None:
+    rules = [BY_NAME["StokerRequestsFail"], BY_NAME["StokerQueueFull"]]
+    found, made = evaluate(None, failing(0), BEGIN, rules)
+    requests, reported = 0, []
+
+    def advance(seconds: int, *, more: int) -> None:
+        nonlocal found, requests
+        for _ in range(seconds // 15):
+            requests += more
+            found, made = evaluate(found, failing(requests), found.at + 15, rules)
+            reported.extend([(one.label, one.state) for one in made])
+
+    advance(600, more=1)
+    assert reported == [("demo", "firing")]
+    found, made = evaluate(found, failing(requests + 50), found.at + gap_s, rules)
+    assert made == []
+    advance(600, more=1)
+    assert reported == [("demo", "firing")], "it was true before the gap and is after it"
+    found, made = evaluate(found, failing(requests), found.at + gap_s, rules)
+    assert made == []
+    advance(180, more=0)
+    assert reported == [("demo", "firing")], "too little of its window is known"
+    advance(300, more=0)
+    assert reported == [("demo", "firing"), ("demo", "resolved")]
+
+
+def test_a_clock_that_is_set_back_begins_the_time_of_a_pending_alert_again() -> None:
+    course = Course()
+    course.at(0, a=51)
+    course.at(60, a=51)
+    course.at(60, a=51, b=51)
+    assert course.at(-3600, a=51, b=51) == []
+    assert course.states == {"a": ("firing", -3600), "b": ("pending", -3600)}
+    assert course.at(HOLD_S - 3600, a=51, b=51) == [("b", "pending", "firing")]
+
+
 def test_the_instances_of_a_rule_are_bounded_and_those_that_are_known_stay() -> None:
     course = Course(hold_s=0)
     course.at(0, zz=51)
@@ -120,6 +166,22 @@ def test_the_instances_of_a_rule_are_bounded_and_those_that_are_known_stay() -> 
     assert len(course.at(15, zz=51, **many)) == MAX_INSTANCES - 1
     assert course.states["zz"] == ("firing", 0)
     assert len(course.states) == MAX_INSTANCES
+
+
+def test_resolved_alerts_leave_room_for_new_ones_and_those_resolved_first_are_dropped() -> None:
+    course = Course(hold_s=0)
+    many = {f"a{number:03}": 51.0 for number in range(MAX_INSTANCES)}
+    course.at(0, zz=51)
+    course.at(15)
+    course.at(30, **many)
+    assert "zz" not in course.states, "it was resolved before all others"
+    course.at(45, a000=51)
+    assert course.at(60, a000=51, a001=51, new=51) == [
+        ("a001", "inactive", "firing"),
+        ("new", "inactive", "firing"),
+    ]
+    assert len(course.states) == MAX_INSTANCES
+    assert course.states.keys() >= {"a000", "a001", "new"}
 
 
 def test_instances_are_the_same_after_redis() -> None:

@@ -31,13 +31,28 @@ def test_a_count_from_before_the_first_evaluation_is_no_growth() -> None:
     assert (found.within(900, "failed"), found.covered_s(900)) == ({}, 1.0)
 
 
-def test_growth_over_a_gap_is_not_counted() -> None:
+def test_growth_over_a_gap_is_not_counted_and_that_before_it_is_kept() -> None:
     found = grown(grown(None, counters(), BEGIN), counters(failed=1), BEGIN + 15)
     assert found.within(900, "failed") == {"demo": 1}
     after_gap = grown(found, counters(failed=9), BEGIN + 16 + LONGEST_GAP_S)
-    assert after_gap.within(900, "failed") == {}
+    assert after_gap.within(900, "failed") == {"demo": 1}
+    later = grown(after_gap, counters(failed=11), BEGIN + 31 + LONGEST_GAP_S)
+    assert later.within(900, "failed") == {"demo": 3}
     back = grown(found, counters(failed=9), BEGIN - 100)
     assert back.within(900, "failed") == {}, "the clock was set back"
+    assert grown(back, counters(failed=10), BEGIN - 85).within(900, "failed") == {"demo": 1}
+
+
+def test_a_window_is_covered_once_each_of_its_minutes_had_an_evaluation() -> None:
+    found = grown(None, counters(), BEGIN)
+    assert (found.covers(0), found.covers(300)) == (True, False)
+    for minute in (1, 2, 5, 6, 7, 8):
+        found = grown(found, counters(), BEGIN + 60 * minute)
+        assert not found.covers(300)
+    assert found.covered_s(300) == 180
+    assert found.covered_s(900) == 360, "8 minutes without those of the gap"
+    assert grown(found, counters(), BEGIN + 540).covers(300)
+    assert not grown(found, counters(), BEGIN - 100).covers(300), "the clock was set back"
 
 
 def test_a_counter_that_begins_again_counts_from_0() -> None:

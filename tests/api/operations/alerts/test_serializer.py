@@ -41,6 +41,12 @@ def test_an_alert_that_fires_after_the_acknowledgement_is_unacknowledged() -> No
     assert serialized(*both, acknowledged_at=301)["acknowledged"]
 
 
+def test_the_time_of_an_acknowledgement_stays_when_its_alerts_are_resolved() -> None:
+    body = serialized(failed("a", "resolved"), acknowledged_at=200)
+    assert (body["acknowledgement"], body["acknowledged_at"]) == (None, 200)
+    assert serialized(failed("a"))["acknowledged_at"] is None
+
+
 def test_only_alerts_that_fire_are_acknowledged() -> None:
     body = serialized(failed("a", "pending"), failed("b", "resolved"), acknowledged_at=200)
     assert (body["state"], body["acknowledged"]) == ("pending", False)

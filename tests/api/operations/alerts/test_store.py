@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 
 import orjson
@@ -11,13 +12,16 @@ import pytest
 import redis
 
 from api.operations.alerts.rules import BY_NAME
+from api.operations.alerts.serializer import serialize_alert
 from api.operations.alerts.store import INTERVAL_S, LUA, Alerts
 from api.operations.metrics.collector import PlatformState
 from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
 from api.webhooks.targets import Target
-from config.settings import ALERT_EVENTS, Settings, WebhookSettings
+from config.settings import ALERT_EVENTS, ModelDefinition, Settings, WebhookSettings
+from fleet.model_row import ModelRow
 from fleet.state_changes import AlertChange, StateChanges
+from fleet.states import ModelState
 from governance.authorization import ADMIN_KEY, Authorization
 from scheduler.counters import Counters
 from scheduler.ledger import AsyncLedger
@@ -34,6 +38,12 @@ NO_WORKER = "StokerNoWorker"
 def state(pending: int = 0) -> PlatformState:
     """A platform without workers, with so many uncounted requests."""
     return PlatformState(Counters({}, {}, (), pending), [], [], [])
+
+
+def failed(*models: str) -> Callable[[], PlatformState]:
+    """A platform with these models, which have failed."""
+    rows = [ModelRow(name, ModelDefinition(name, name), ModelState.FAILED, 1, 0, 0, 0) for name in models]
+    return lambda: PlatformState(Counters({}, {}, (), 0), rows, [], [])
 
 
 class Processes:
@@ -57,6 +67,12 @@ class Processes:
         for _ in range(steps):
             self.advance(INTERVAL_S + 1)
             self.evaluate(pending)
+
+    def acknowledge(self, rule: str, hours: int = 0, note: str = "") -> None:
+        """Acknowledge the alerts of the latest evaluation."""
+        evaluated_at = self.first.read().evaluated_at
+        assert evaluated_at is not None
+        self.first.acknowledge(BY_NAME[rule], evaluated_at, hours, note, BOSS)
 
     def reported(self) -> list[tuple[str, str, str]]:
         found, _ = self.changes.history(100)
@@ -188,19 +204,56 @@ def test_the_deliveries_that_wait_for_a_target_are_bounded(
 
 def test_an_acknowledgement_ends_with_its_alerts(processes: Processes) -> None:
     processes.run_for(6, pending=10_001)
-    processes.first.acknowledge(BY_NAME[UNCOUNTED], 0, "on it", BOSS)
+    processes.acknowledge(UNCOUNTED, note="on it")
     processes.run_for(2, pending=10_001)
     known = processes.second.read().acknowledgements
     assert {rule: (one.actor, one.note, one.until) for rule, one in known.items()} == {
         UNCOUNTED: ("boss", "on it", None)
     }
     processes.run_for(1)
+    shown = processes.first.read()
+    assert shown.acknowledgement(BY_NAME[UNCOUNTED]) is None
+    assert shown.acknowledgements == known, "a worker is listed for a day after its loss"
+    processes.first.end_acknowledgement(BY_NAME[UNCOUNTED], BOSS)
+    assert processes.first.read().acknowledgements == known, "it is over: there is nothing to take back"
+    processes.run_for(6, pending=10_001)
+    assert processes.states()[UNCOUNTED] == "firing"
+    assert processes.first.read().acknowledgement(BY_NAME[UNCOUNTED]) is None, "a later alert is news"
+    processes.advance(24 * 3600)
+    processes.run_for(1, pending=10_001)
+    assert processes.first.read().acknowledgements == known
+    processes.run_for(1)
     assert processes.first.read().acknowledgements == {}
+
+
+def test_an_alert_that_fires_while_others_are_acknowledged_is_unacknowledged(processes: Processes) -> None:
+    rule = BY_NAME["StokerModelFailed"]
+
+    def turn(read_state: Callable[[], PlatformState]) -> None:
+        processes.advance(INTERVAL_S + 1)
+        assert processes.first.evaluate(read_state)
+
+    def acknowledged() -> PlatformState:
+        """The operator has seen the evaluation before, and this one ends later."""
+        processes.acknowledge(rule.name)
+        return failed("first", "second")()
+
+    for _ in range(9):
+        turn(failed("first"))
+    for _ in range(8):
+        turn(failed("first", "second"))
+    turn(acknowledged)
+    found = serialize_alert(rule, processes.first.read())
+    assert [(one["labels"]["model"], one["state"], one["acknowledged"]) for one in found["instances"]] == [
+        ("first", "firing", True),
+        ("second", "firing", False),
+    ]
+    assert not found["acknowledged"]
 
 
 def test_an_acknowledgement_ends_after_its_hours(processes: Processes) -> None:
     processes.run_for(6)
-    processes.first.acknowledge(BY_NAME[NO_WORKER], 4, "", BOSS)
+    processes.acknowledge(NO_WORKER, hours=4)
     processes.advance(4 * 3600 - 60)
     assert NO_WORKER in processes.first.read().acknowledgements
     processes.advance(120)

@@ -2380,6 +2380,7 @@ export interface components {
         };
         AlertObject: {
             acknowledged: boolean;
+            acknowledged_at: number | null;
             acknowledgement: components["schemas"]["AlertAcknowledgement"] | null;
             condition: string;
             hold_s: number;

@@ -29,7 +29,7 @@ export function attentionOf(
 	const known = new Set(failures.filter(({ acknowledged }) => acknowledged).map(({ labels }) => labels.model));
 	const firing = new Set(failures.filter(({ state, acknowledged }) => state === 'firing' && !acknowledged).map(({ labels }) => labels.model));
 	const firesLost = alerts.some((alert) => alert.name === WORKERS_LOST && isNews(alert));
-	const lostBefore = alerts.find(({ name }) => name === WORKERS_LOST)?.acknowledgement?.at ?? 0;
+	const lostBefore = alerts.find(({ name }) => name === WORKERS_LOST)?.acknowledged_at ?? 0;
 	const failed = models
 		.filter((model) => model.runtime_state === 'failed' && !known.has(model.name))
 		.map((model) => ({

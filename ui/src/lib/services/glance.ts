@@ -1,8 +1,7 @@
 import { api } from '$lib/api/client';
 import { call } from '$lib/services/call';
 import { readJobs, readQueues, type Job } from '$lib/services/jobs';
-import type { TenantRow, TenantUse } from '$lib/services/tenants';
-import { windowUsed } from '$lib/services/tenants';
+import { budgetsOf, windowUsed, type TenantRow, type TenantUse } from '$lib/services/tenants';
 import { daysUntil, type UsageReport } from '$lib/services/usage';
 import type { Worker } from '$lib/services/workers';
 
@@ -82,7 +81,8 @@ function limitsOf(use: TenantUse): Omit<NearLimit, 'tenant'>[] {
 		const { used, most } = use[limit];
 		return typeof most === 'number' ? [{ limit, used, total: most }] : [];
 	});
-	return [...windows, ...counts];
+	const budgets = budgetsOf(use).map(({ used, total }) => ({ limit: 'budget' as const, used, total }));
+	return [...windows, ...counts, ...budgets];
 }
 
 /** The live workers with the least memory left, in parts of their memory; those of unknown memory come last. */

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/DBOrTTR-.js";export{m as component};
