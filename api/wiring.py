@@ -11,6 +11,7 @@ import redis
 from api.access.access_store import AccessStore
 from api.access.account_routes import AccountLimits
 from api.access.authenticator import Authenticator
+from api.access.key_usage_report import ReportTurns
 from api.access.registry import AccessRegistry
 from api.access.session_store import SessionStore
 from api.access.session_watch import SessionWatch
@@ -154,6 +155,7 @@ def _add_stores(services: AppServices, client: redis.Redis) -> None:
         LimitUseReader(client, settings),
         open_proposals(client, settings),
         Receipts(client, prefix),
+        ReportTurns(),
         RejectionLog(client, settings),
         SessionStore(client, prefix),
         UsageStore(client, settings),

@@ -8,9 +8,7 @@ from marshmallow import fields
 from api.access.tenant_limits_schema import TenantLimits
 from api.access.usage_schema import UsageReport, UsageTotals
 from config.settings import PRIORITIES
-
-GROUPS = ("day", "model", "key")
-"""By what a tenant's usage is summed up."""
+from scheduler.usage import KEY_GROUPS
 
 
 class Account(marshmallow.Schema):
@@ -47,5 +45,5 @@ class KeyUsageReport(UsageReport):
     """The usage of a tenant by day, model and key."""
 
     tenant = fields.String(required=True)
-    group_by = fields.List(fields.String(metadata={"enum": list(GROUPS)}), required=True)
+    group_by = fields.List(fields.String(metadata={"enum": list(KEY_GROUPS)}), required=True)
     data = fields.List(fields.Nested(KeyUsageRow), required=True)
