@@ -93,11 +93,12 @@ def show_account() -> Response:
 def list_own_keys() -> Response:
     """List the keys of the caller's tenant
 
-    By id, a page at a time, with their last uses. No answer has a key itself. Keys are made and revoked by
-    an administrator.
+    By id, a page at a time, with their last uses. Without the scope `admin`: its own, and those that have no
+    scope which it lacks. No answer has a key itself. Keys are made and revoked by an administrator.
     """
-    services = current_services()
+    services, caller = current_services(), current_caller()
     keys = services[AccessRegistry].identities.keys_of(_own_tenant().name)
+    keys = [key for key in keys if caller.sees(key)]
     page, about = page_of(keys, attrgetter("id"))
     return json_response({**about, "data": key_rows(services, page)})
 
@@ -152,12 +153,12 @@ def _own_tenant() -> Tenant:
 
 
 def _usage_of(services: AppServices, tenant: str) -> Response:
-    turns, caller = services[ReportTurns], current_caller().tenant.name
+    turns, caller = services[ReportTurns], current_caller()
     query, form = KeyUsageQuery(tenant, *days(KEY_DAYS), _groups()), wanted_format()
 
     async def serve(connection: ClientConnection) -> None:
-        async with turns.hold(caller):
-            headers, body = await asyncio.to_thread(make_report, services, query, form)
+        async with turns.hold(caller.tenant.name):
+            headers, body = await asyncio.to_thread(make_report, services, caller, query, form)
         connection.respond(200, headers, body)
 
     return DetachedResponse(serve)

@@ -36,7 +36,10 @@ class KeyUsageRow(UsageTotals):
     model = fields.String(metadata={"description": "`other`: further rows than are kept."})
     key = fields.String(
         allow_none=True,
-        metadata={"description": "The key's id; null: none of the tenant's own, `other`: as of `model`."},
+        metadata={
+            "description": "The key's id; null: none of the tenant's own, or one that `/v1/account/keys` "
+            "does not list; `other`: as of `model`."
+        },
     )
     key_label = fields.String(metadata={"description": "The label of the key, while it is there."})
 

@@ -7,10 +7,12 @@ loop, so they take neither the threads nor the processor from other tenants.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
+from api.access.caller import Caller
 from api.access.registry import AccessRegistry
 from api.access.usage_report import MAX_ROWS, amounts, report, rows_as_csv
 from api.http.errors import ApiError, InvalidRequest
@@ -39,15 +41,22 @@ def _refused(by_tenant: bool) -> StokerError:
     return ServerBusy("too many requests are waiting for reports of usage", retry_after_s=RETRY_S)
 
 
-def make_report(services: AppServices, query: KeyUsageQuery, form: str) -> tuple[dict[str, str], bytes]:
-    """The headers and the body of a report. Raises `InvalidRequest` for too many rows."""
+def make_report(
+    services: AppServices, caller: Caller, query: KeyUsageQuery, form: str
+) -> tuple[dict[str, str], bytes]:
+    """The headers and the body of a report. Raises `InvalidRequest` for too many rows.
+
+    The keys about which the caller may not read count as none.
+    """
     groups, period = query.groups, (query.first, query.last)
+    keys = services[AccessRegistry].identities.keys_of(query.tenant)
+    query = replace(query, hidden=frozenset(key.id for key in keys if not caller.sees(key)))
     try:
         used = services[UsageStore].sum_keys(query, MAX_ROWS)
     except TooManyRows:
         problem = f"these days have more than {MAX_ROWS} rows: request fewer days, or group by less"
         raise InvalidRequest(problem, param="from") from None
-    labels = {key.id: key.label for key in services[AccessRegistry].identities.keys_of(query.tenant)}
+    labels = {key.id: key.label for key in keys}
     data = []
     for group in sorted(used.by_group, key=_order):
         named = dict(zip(groups, group, strict=True))
