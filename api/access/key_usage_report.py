@@ -21,7 +21,7 @@ from api.services import AppServices
 from scheduler.usage import KeyUsageQuery, TooManyRows, UsageStore
 from store.errors import ServerBusy, StokerError
 
-REPORTS_OF_TENANT = Limit(running=1, requests=4)
+REPORTS_OF_TENANT = Limit(running=1, requests=8)
 """A page asks for two at once."""
 REPORTS_OF_ALL = Limit(running=2, requests=64)
 RETRY_S = 2
