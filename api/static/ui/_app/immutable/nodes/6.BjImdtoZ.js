@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/C4LxjGpV.js";export{m as component};
