@@ -11,6 +11,7 @@ import redis
 from api.access.access_store import AccessStore
 from api.access.account_routes import AccountLimits
 from api.access.authenticator import Authenticator
+from api.access.key_usage_report import ReportTurns
 from api.access.oidc.provider import OidcProvider
 from api.access.oidc.sign_in_store import SignInStore
 from api.access.registry import AccessRegistry
@@ -158,6 +159,7 @@ def _add_stores(services: AppServices, client: redis.Redis) -> None:
         LimitUseReader(client, settings),
         open_proposals(client, settings),
         Receipts(client, prefix),
+        ReportTurns(),
         RejectionLog(client, settings),
         SessionStore(client, prefix),
         SignInStore(client, prefix),

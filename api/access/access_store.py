@@ -40,7 +40,8 @@ Item = tuple[bytes, bytes]
 class Change:
     """What one call changes. `tenants` and `keys` (by digest): None removes one.
 
-    `action`, `subject` and `detail` are those of the audit record.
+    `action`, `subject` and `detail` are those of the audit record. What an earlier tenant of the name
+    `new_tenant` used is forgotten.
     """
 
     action: str
@@ -48,6 +49,7 @@ class Change:
     detail: Mapping[str, Any] = field(default_factory=dict)
     tenants: Mapping[str, TenantRecord | None] = field(default_factory=dict)
     keys: Mapping[str, ApiKey | None] = field(default_factory=dict)
+    new_tenant: str = ""
 
 
 class AccessStore:
@@ -121,6 +123,7 @@ class AccessStore:
             new_version=secrets.token_hex(8),
             authorization=authority.authorization.argument(),
             **record,
+            new_tenant=change.new_tenant,
             tenant_count=len(change.tenants),
             changes=[*tenants, *keys],
         )

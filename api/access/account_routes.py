@@ -6,28 +6,22 @@ read only (docs/decisions/0059).
 
 from __future__ import annotations
 
+import asyncio
 from operator import attrgetter
 from typing import Any
 
 from flask import Response, request
 
 from api.access.access_schema import KeyList
-from api.access.account_schema import GROUPS, Account, KeyUsageReport
+from api.access.account_schema import Account, KeyUsageReport
 from api.access.caller import current_caller
+from api.access.key_usage_report import ReportTurns, make_report
 from api.access.keys_routes import key_rows
 from api.access.registry import AccessRegistry
 from api.access.tenant_changes import no_such_tenant
 from api.access.tenant_limits_routes import limit_rows
-from api.access.usage_report import (
-    FORMAT,
-    MAX_ROWS,
-    amounts,
-    csv_response,
-    days,
-    days_parameters,
-    report,
-    wanted_format,
-)
+from api.access.usage_report import FORMAT, days, days_parameters, wanted_format
+from api.http.detached import DetachedResponse
 from api.http.error_codes import STORAGE
 from api.http.errors import InvalidRequest, NotFound
 from api.http.http_responses import json_response
@@ -35,9 +29,10 @@ from api.http.openapi import RouteGroup
 from api.http.parameters import AFTER, LIMIT, page_of, query_parameter
 from api.http.read_cache import ReadCache
 from api.http.route_access import Access
+from api.http.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
 from config.settings import Tenant
-from scheduler.usage import KEY_DAYS, Usage, UsageStore
+from scheduler.usage import KEY_DAYS, KEY_GROUPS, KeyUsageQuery
 
 routes = RouteGroup("account", __name__)
 
@@ -98,11 +93,12 @@ def show_account() -> Response:
 def list_own_keys() -> Response:
     """List the keys of the caller's tenant
 
-    By id, a page at a time, with their last uses. No answer has a key itself. Keys are made and revoked by
-    an administrator.
+    By id, a page at a time, with their last uses. Without the scope `admin`: its own, and those that have no
+    scope which it lacks. No answer has a key itself. Keys are made and revoked by an administrator.
     """
-    services = current_services()
+    services, caller = current_services(), current_caller()
     keys = services[AccessRegistry].identities.keys_of(_own_tenant().name)
+    keys = [key for key in keys if caller.sees(key)]
     page, about = page_of(keys, attrgetter("id"))
     return json_response({**about, "data": key_rows(services, page)})
 
@@ -113,14 +109,16 @@ def list_own_keys() -> Response:
     responses={200: KeyUsageReport},
     rows="text/csv",
     query=QUERY,
-    errors=("not_found", *STORAGE),
+    blocking=False,
+    errors=("not_found", "too_many_reports", "server_busy", *STORAGE),
 )
 def show_own_usage() -> Response:
     """Report what the caller's tenant used
 
     By day, model and key: requests that ended, their tokens and their time in slots. It is kept for 100
     days, and lacks what ended within the last second. As CSV with `format=csv` or `Accept: text/csv`. A day
-    has at most 500 rows: what further models and keys used is in the row `other`.
+    has at most 500 rows: what further models and keys used is in the row `other`. One report of a tenant is
+    made at a time, and a few wait; 429 `too_many_reports` beyond that.
     """
     return _usage_of(current_services(), _own_tenant().name)
 
@@ -132,7 +130,8 @@ def show_own_usage() -> Response:
     rows="text/csv",
     query=QUERY,
     path={"name": "The tenant's name."},
-    errors=("not_found", *STORAGE),
+    blocking=False,
+    errors=("not_found", "too_many_reports", "server_busy", *STORAGE),
 )
 def show_tenant_usage(name: str) -> Response:
     """Report what one tenant used, by day, model and key
@@ -154,35 +153,24 @@ def _own_tenant() -> Tenant:
 
 
 def _usage_of(services: AppServices, tenant: str) -> Response:
-    period = days(KEY_DAYS)
-    form, groups = wanted_format(), _groups()
-    sums: dict[tuple[Any, ...], Usage] = {}
-    totals = Usage()
-    for row in services[UsageStore].read_keys(tenant, *period):
-        group = tuple(getattr(row, name) for name in groups)
-        sums[group] = sums.get(group, Usage()) + row.usage
-        totals += row.usage
-        if len(sums) > MAX_ROWS:
-            problem = f"these days have more than {MAX_ROWS} rows: request fewer days, or group by less"
-            raise InvalidRequest(problem, param="from")
-    labels = {key.id: key.label for key in services[AccessRegistry].identities.keys_of(tenant)}
-    data = []
-    for group in sorted(sums, key=lambda values: [str(value or "") for value in values]):
-        named = dict(zip(groups, group, strict=True))
-        if "key" in named:
-            named["key_label"] = labels.get(named["key"] or "", "")
-        data.append({**named, **amounts(sums[group])})
-    columns = [*groups, *(["key_label"] if "key" in groups else [])]
-    if form == "csv":
-        return csv_response(period, columns, data)
-    return json_response({**report(period, data, totals), "tenant": tenant, "group_by": list(groups)})
+    turns, caller = services[ReportTurns], current_caller()
+    query, form = KeyUsageQuery(tenant, *days(KEY_DAYS), _groups()), wanted_format()
+
+    async def serve(connection: ClientConnection) -> None:
+        async with turns.hold(caller.tenant.name):
+            headers, body = await asyncio.to_thread(make_report, services, caller, query, form)
+        connection.respond(200, headers, body)
+
+    return DetachedResponse(serve)
 
 
 def _groups() -> tuple[str, ...]:
     given = request.args.get("group_by")
     if given is None:
-        return GROUPS
+        return KEY_GROUPS
     names = given[:64].split(",")
-    if len(set(names)) < len(names) or not set(names) <= set(GROUPS):
-        raise InvalidRequest(f"group_by must be some of {', '.join(GROUPS)}, with commas", param="group_by")
-    return tuple(name for name in GROUPS if name in names)
+    if len(set(names)) < len(names) or not set(names) <= set(KEY_GROUPS):
+        raise InvalidRequest(
+            f"group_by must be some of {', '.join(KEY_GROUPS)}, with commas", param="group_by"
+        )
+    return tuple(name for name in KEY_GROUPS if name in names)

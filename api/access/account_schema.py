@@ -8,9 +8,7 @@ from marshmallow import fields
 from api.access.tenant_limits_schema import TenantLimits
 from api.access.usage_schema import UsageReport, UsageTotals
 from config.settings import PRIORITIES
-
-GROUPS = ("day", "model", "key")
-"""By what a tenant's usage is summed up."""
+from scheduler.usage import KEY_GROUPS
 
 
 class Account(marshmallow.Schema):
@@ -38,7 +36,10 @@ class KeyUsageRow(UsageTotals):
     model = fields.String(metadata={"description": "`other`: further rows than are kept."})
     key = fields.String(
         allow_none=True,
-        metadata={"description": "The key's id; null: none of the tenant's own, `other`: as of `model`."},
+        metadata={
+            "description": "The key's id; null: none of the tenant's own, or one that `/v1/account/keys` "
+            "does not list; `other`: as of `model`."
+        },
     )
     key_label = fields.String(metadata={"description": "The label of the key, while it is there."})
 
@@ -47,5 +48,5 @@ class KeyUsageReport(UsageReport):
     """The usage of a tenant by day, model and key."""
 
     tenant = fields.String(required=True)
-    group_by = fields.List(fields.String(metadata={"enum": list(GROUPS)}), required=True)
+    group_by = fields.List(fields.String(metadata={"enum": list(KEY_GROUPS)}), required=True)
     data = fields.List(fields.Nested(KeyUsageRow), required=True)

@@ -50,6 +50,14 @@ class Caller:
                 needed = f"this request needs the role {roles}; you have {', '.join(self.person.roles)}"
             raise Forbidden(needed, code=access.code)
 
+    def sees(self, key: ApiKey) -> bool:
+        """Whether it may read about a key of its tenant.
+
+        With the scope `admin` about each, else about its own and those that have no scope which it lacks.
+        """
+        own = self.key
+        return Access.ADMIN.value in own.scopes or key.scopes <= own.scopes or key.id == own.id
+
     def may_use(self, model: str) -> bool:
         """Whether the key's requests may name this model."""
         return self.key.models is None or model in self.key.models

@@ -77,7 +77,8 @@ class TenantChanges:
             keys = {key.digest: None for key in own}
             tenants = {**gone, name: record}
             self._store.leave_cached_prefixes(name)  # those of that tenant
-            return Change("add_tenant", name, dict(fields), tenants=tenants, keys=keys), None
+            change = Change("add_tenant", name, dict(fields), tenants=tenants, keys=keys, new_tenant=name)
+            return change, None
 
         self._store.change(authority, decide)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from flask import Response, request
+from flask import request
 
 from api.http.errors import InvalidRequest
 from api.http.parameters import choice_parameter, query_parameter
@@ -73,14 +73,16 @@ def amounts(usage: Usage) -> dict[str, float]:
     }
 
 
-def csv_response(
+def rows_as_csv(
     period: tuple[date, date], names: Sequence[str], rows: Iterable[Mapping[str, Any]]
-) -> Response:
-    """The rows as CSV; `names` are the columns before the amounts."""
+) -> tuple[dict[str, str], bytes]:
+    """The headers and the body of the rows as CSV; `names` are the columns before the amounts."""
     first, last = period
-    headers = {"Content-Disposition": f'attachment; filename="usage-{first}-{last}.csv"'}
-    content = _csv((*names, *AMOUNTS), rows)
-    return Response(content, headers=headers, content_type="text/csv; charset=utf-8")
+    headers = {
+        "Content-Type": "text/csv; charset=utf-8",
+        "Content-Disposition": f'attachment; filename="usage-{first}-{last}.csv"',
+    }
+    return headers, _csv((*names, *AMOUNTS), rows).encode()
 
 
 def report(period: tuple[date, date], rows: Sequence[Mapping[str, Any]], totals: Usage) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from api.access.usage_report import (
     FORMAT,
     MAX_ROWS,
     amounts,
-    csv_response,
     days,
     days_parameters,
     report,
+    rows_as_csv,
     wanted_format,
 )
 from api.access.usage_schema import UsageReport
@@ -64,7 +64,8 @@ def show_usage() -> Response:
     data = [{"day": row.day, "tenant": row.tenant, "model": row.model, **amounts(row.usage)} for row in rows]
     totals = reduce(add, (row.usage for row in rows), Usage())
     if form == "csv":
-        return csv_response((first, last), ("day", "tenant", "model"), data)
+        headers, content = rows_as_csv((first, last), ("day", "tenant", "model"), data)
+        return Response(content, headers=headers)
     return json_response(report((first, last), data, totals))
 
 

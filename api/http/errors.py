@@ -120,6 +120,7 @@ CODES: Mapping[str, ErrorKind] = {
     "stream_not_ready": ErrorKind(503, SERVER, retry=True),
     "too_many_documents": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "too_many_tool_calls": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
+    "too_many_reports": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "too_many_webhooks": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "too_many_uploads": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "too_many_streams": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),

@@ -18,6 +18,7 @@ from werkzeug.serving import make_server
 from api.access.access_store import AccessStore
 from api.access.account_routes import AccountLimits
 from api.access.authenticator import Authenticator
+from api.access.key_usage_report import ReportTurns
 from api.access.oidc.provider import OidcProvider
 from api.access.oidc.sign_in_store import SignInStore
 from api.access.registry import AccessRegistry
@@ -174,6 +175,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         QueueNotes(orders),
         ShutdownFlag(),
         AccountLimits(),
+        ReportTurns(),
         ComparedLoads(),
         ConversationJoins(),
         LogReads(),

@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
-import { keyNameOf, sumsOf, type KeyUsageRow } from '../src/lib/services/account';
+import { describe, expect, it, vi } from 'vitest';
+import { api } from '../src/lib/api/client';
+import { keyNameOf, modelNameOf, readKeyUsage, seriesNameOf, sumsOf, type KeyUsageRow } from '../src/lib/services/account';
 import { PROGRAMS, snippetOf } from '../src/lib/services/snippets';
 import { barsOf } from '../src/lib/services/usage';
 
@@ -18,14 +19,31 @@ const DATA = [
 ];
 
 describe('the usage of a tenant by model and key', () => {
-	it('is summed up over the days, and two keys with one label stay two', () => {
-		expect(sumsOf({ data: DATA }).map(({ model, key, output_tokens, requests }) => [model, key, output_tokens, requests])).toEqual([
-			['alpha', 'laptop', 12, 2],
+	it('has a row for each model and key, and two keys with one label stay two', () => {
+		const sums = sumsOf({ data: DATA.slice(1) });
+		expect(sums.map(({ model, key, output_tokens, requests }) => [model, key, output_tokens, requests])).toEqual([
+			['alpha', 'laptop', 7, 1],
 			['alpha', 'laptop', 1, 1],
 			['alpha', 'no key of its own', 2, 1],
 			['other models', 'other keys', 4, 1]
 		]);
-		expect(new Set(sumsOf({ data: DATA }).map(({ id }) => id)).size).toBe(4);
+		expect(new Set(sums.map(({ id }) => id)).size).toBe(4);
+	});
+
+	it('is summed up by the API, in the groups that a page shows', async () => {
+		const report = { first_day: '2026-02-27', last_day: '2026-02-28', data: [], group_by: ['day', 'model'] };
+		const get = vi.spyOn(api, 'GET').mockResolvedValue({ data: report, response: new Response() } as never);
+		expect(await readKeyUsage('', 2, new Date('2026-02-28T12:00:00Z'), ['day', 'model'])).toBe(report);
+		const query = { from: '2026-02-27', to: '2026-02-28', group_by: 'day,model' };
+		expect(get).toHaveBeenCalledWith('/v1/account/usage', { params: { query } });
+		get.mockRestore();
+	});
+
+	it('names the series of its bars by the group that the report has', () => {
+		const amounts = { ...NOTHING, day: '2026-02-28', output_tokens: 4, requests: 1, input_tokens: 10 };
+		expect(seriesNameOf({ group_by: ['day', 'model'] })({ ...amounts, model: 'other' })).toBe('other models');
+		expect(seriesNameOf({ group_by: ['day', 'key'] })({ ...amounts, key: 'key_a', key_label: 'laptop' })).toBe('laptop');
+		expect(modelNameOf({ model: 'other', key: null })).toBe('other');
 	});
 
 	it('names a key without a label by its id', () => {

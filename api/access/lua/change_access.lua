@@ -2,14 +2,16 @@
 -- Change tenants and API keys and append the audit record of it, unless one of them was changed since the caller
 -- read them. Runs when memory is full, too: a revocation must not wait for memory.
 -- KEYS[1] prefix
--- args: version new_version authorization action subject outcome detail tenant_count changes..
+-- args: version new_version authorization action subject outcome detail new_tenant tenant_count changes..
 --   version: that the caller read, '' for none; authorization: JSON, see governance/authorize; detail: JSON
+--   new_tenant: name of the tenant that is made, or ''
 --   tenant_count: number of the tenants to change
 --   changes: name and JSON of each tenant ('' removes it), then digest and JSON of each key
 -- returns {ok} | {changed} the caller has to read again | {refused, reason} because of its authorization
 -- include: store/base
 -- include: governance/authorize
 -- include: governance/audit
+-- include: scheduler/budget
 
 -- Forget the counters of tenants of which nothing is left, so that their labels in /metrics are free for others.
 local WITH_TENANT = { requests = true, input_tokens = true, output_tokens = true, cached_tokens = true,
@@ -20,6 +22,18 @@ local function forget_counters(gone)
     local tenant = WITH_TENANT[kind] and second or kind == 'tenant_refusals' and first
     if gone[tenant] then redis.call('HDEL', P .. 'counters', field) end
   end
+end
+
+-- Forget what an earlier tenant of this name used, which the new one would read as its own, and what its limits counted.
+local function forget_use(tenant)
+  local KEY_USAGE_DAYS = 100 -- also in scheduler/usage.py
+  local today = math.floor(NOW / 86400000000)
+  local names = { P .. 'rate:' .. tenant, P .. 'rate_tat:' .. tenant, tokens_key(tenant) }
+  for day = today - KEY_USAGE_DAYS - 1, today + 1 do -- each is kept from the last new field of its day on
+    names[#names + 1] = P .. 'key_usage:' .. text(day) .. ':' .. tenant
+  end
+  redis.call('UNLINK', unpack(names))
+  redis.call('HDEL', P .. 'month_usage:' .. current_month(), tenant)
 end
 
 local version = redis.call('GET', P .. 'access_version') or ''
@@ -39,6 +53,7 @@ for at = first.changes, keys_from - 1, 2 do
   end
 end
 if next(gone) then forget_counters(gone) end
+if args.new_tenant ~= '' then forget_use(args.new_tenant) end
 for at = keys_from, #ARGV, 2 do
   if ARGV[at + 1] == '' then
     redis.call('HDEL', P .. 'api_keys', ARGV[at])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -98,12 +98,13 @@ class MetricSamples:
         stored = self._stored(resolution.key)
         now = self.scripts.now()
         kept = self._samples(stored, 0)
-        found = [one for one in kept if one["at"] > max(after, now - span_s)]
+        found = {place: one for place, one in kept.items() if one["at"] > max(after, now - span_s)}
+        samples = list(found.values())
         if of is not None:
-            found = self._narrowed(found, self._parts(resolution, now - span_s), *of)
-        fresh = bool(kept) and now - kept[-1]["at"] < 2 * resolution.interval_s
+            samples = self._narrowed(samples, self._parts(resolution, found), *of)
+        fresh = bool(kept) and now - max(one["at"] for one in kept.values()) < 2 * resolution.interval_s
         models = orjson.loads(stored.get(b"models", b"[]")) if fresh else []
-        return Recent(now, resolution.interval_s, found, models)
+        return Recent(now, resolution.interval_s, samples, models)
 
     def take(self, read_state: Callable[[], PlatformState]) -> bool:
         """Take a sample if it is this process's turn, and one of `PAST` if its time has come as well."""
@@ -123,8 +124,9 @@ class MetricSamples:
             sample = make_sample(state, at, grown, with_refusals=self._with_refusals)
             since = max(before.at if before else 0.0, begun - PAST.interval_s)
             covered = self._samples(self._stored(RECENT.key), since)
-            means = mean_parts(make_parts(state, at, grown), list(self._parts(RECENT, since).values()))
-            self._write(PAST, begun, Taken(mean_sample(sample, covered), means, totals, []))
+            means = mean_parts(make_parts(state, at, grown), self._parts(RECENT, covered))
+            mean = mean_sample(sample, list(covered.values()))
+            self._write(PAST, begun, Taken(mean, means, totals, []))
         return True
 
     def _begin(self, resolution: Resolution) -> tuple[float, Totals | None] | None:
@@ -161,24 +163,40 @@ class MetricSamples:
             fields: dict[bytes, bytes] = self.scripts.client.hgetall(f"{self.scripts.prefix}{key}")
         return fields
 
-    def _parts(self, resolution: Resolution, since: float) -> dict[float, dict[str, Any]]:
-        """The parts of the samples after a time, by the times of these."""
-        parts = map(orjson.loads, self._stored(resolution.parts_key).values())
-        return {one["at"]: one for one in parts if one["at"] > since}
+    def _parts(
+        self, resolution: Resolution, samples: Mapping[bytes, Mapping[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """The parts of these samples, which are given by their places; empty where they are missing."""
+        if not samples:
+            return []
+        key = f"{self.scripts.prefix}{resolution.parts_key}"
+        with redis_errors_translated():
+            stored = self.scripts.client.hmget(key, list(samples))
+        parts = [orjson.loads(one) if one else {} for one in stored]
+        # another time: a new sample has taken the place since its samples were read
+        return [
+            one if one.get("at") == sample["at"] else {}
+            for one, sample in zip(parts, samples.values(), strict=True)
+        ]
 
     def _narrowed(
-        self, samples: list[dict[str, Any]], parts: dict[float, dict[str, Any]], kind: Kind, name: str
+        self, samples: list[dict[str, Any]], parts: list[dict[str, Any]], kind: Kind, name: str
     ) -> list[dict[str, Any]]:
         """The samples with the values of one model or tenant; null where its parts are missing."""
         unknown = {} if self._with_refusals else OF_REFUSALS
-        return [one | part_of(parts.get(one["at"], {}), kind, name) | unknown for one in samples]
+        return [
+            sample | part_of(one, kind, name) | unknown for sample, one in zip(samples, parts, strict=True)
+        ]
 
     @staticmethod
-    def _samples(stored: dict[bytes, bytes], since: float) -> list[dict[str, Any]]:
-        """The samples after a time, the oldest first; what an earlier version has not written is null."""
-        samples = (orjson.loads(value) for name, value in stored.items() if name.isdigit())
-        found = [LATER_FIELDS | one for one in samples if one["at"] > since]
-        return sorted(found, key=lambda one: one["at"])
+    def _samples(stored: dict[bytes, bytes], since: float) -> dict[bytes, dict[str, Any]]:
+        """The samples after a time by their places, the oldest first.
+
+        What an earlier version has not written is null.
+        """
+        samples = {place: orjson.loads(value) for place, value in stored.items() if place.isdigit()}
+        found = {place: LATER_FIELDS | one for place, one in samples.items() if one["at"] > since}
+        return dict(sorted(found.items(), key=lambda item: item[1]["at"]))
 
     async def run(self, read_state: Callable[[], PlatformState]) -> None:
         """Take samples until cancelled, each in a thread."""

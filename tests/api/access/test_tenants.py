@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -143,6 +144,36 @@ def test_the_name_of_a_removed_tenant_is_taken_until_its_responses_are_gone(
     clock = tenant_changes.time.time
     monkeypatch.setattr(tenant_changes.time, "time", lambda: clock() + reserved_s(shared_settings) + 1)
     assert process.post(TENANTS, json={"name": "acme"}).status_code == 201
+
+
+def test_a_tenant_reads_nothing_of_an_earlier_one_of_its_name(
+    process: Process, shared_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.post(TENANTS, json={"name": "acme", "rate_limit": "5/day"})
+    client, prefix = command_client(shared_settings), f"{{{shared_settings.redis.prefix}}}:"
+    seconds, micros = client.time()  # type: ignore[misc]
+    today = seconds // 86_400
+    for day in (today, today - 99):
+        for tenant in ("acme", "other"):
+            client.hset(f"{prefix}key_usage:{day}:{tenant}", "alpha key_gone", "1 1 5 2 0 0 0")
+    client.zadd(f"{prefix}rate:acme", {"req_1": seconds * 1_000_000 + micros})
+    month = f"{prefix}month_usage:{datetime.fromtimestamp(seconds, UTC):%Y-%m}"
+    client.hset(month, mapping={"acme": "7 0", "other": "7 0"})
+    process.delete(f"{TENANTS}/acme")
+    assert error_of(process.post(TENANTS, json={"name": "acme"}))[1] == "tenant_name_reserved"
+    assert client.exists(f"{prefix}key_usage:{today}:acme")  # a refusal changes nothing
+
+    clock = tenant_changes.time.time
+    monkeypatch.setattr(tenant_changes.time, "time", lambda: clock() + reserved_s(shared_settings) + 1)
+    assert process.post(TENANTS, json={"name": "acme", "rate_limit": "5/day"}).status_code == 201
+    key = process.post("/v1/admin/keys", json={"tenant": "acme"}).json["key"]
+    own = {"Authorization": f"Bearer {key}"}
+    first, last = (datetime.fromtimestamp(86_400 * day, UTC).date() for day in (today - 99, today))
+    report = process.get(f"/v1/account/usage?from={first}&to={last}", headers=own).json
+    assert (report["data"], report["totals"]["requests"]) == ([], 0)
+    assert process.get("/v1/account", headers=own).json["limits"]["requests"]["remaining"] == 5
+    assert client.exists(*(f"{prefix}key_usage:{day}:other" for day in (today, today - 99))) == 2
+    assert set(client.hgetall(month)) == {"other"}
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,22 @@ def test_samples_of_a_model_or_tenant_have_its_rates_alone(sampled: Sampled) -> 
         assert sample["memory_total_mib"] == whole["memory_total_mib"]
 
 
+def test_the_parts_of_the_answered_samples_alone_are_read(sampled: Sampled) -> None:
+    sampled.fill(3, 10)
+    client, key = sampled.platform.client, f"{sampled.platform.prefix}recent_parts"
+    places = client.hkeys(key)
+    read = sampled.processes[1].read
+    before, _, latest = (one["at"] for one in read().samples)
+    oldest = min(places, key=lambda place: orjson.loads(client.hget(key, place))["at"])
+    client.hset(key, oldest, "unreadable")
+    assert [one["requests_per_s"] for one in read(after=before, of=("model", "alpha")).samples] == [0, 0]
+    client.hset(key, oldest, orjson.dumps({"at": before - 3600, "model": {}, "tenant": {}}))
+    assert read(of=("model", "alpha")).samples[0]["requests_per_s"] is None, "its parts are of another time"
+    client.delete(key)
+    client.set(key, "unreadable")
+    assert read(after=latest, of=("model", "alpha")).samples == []
+
+
 def test_the_busiest_have_parts_and_others_are_unknown(
     sampled: Sampled, monkeypatch: pytest.MonkeyPatch
 ) -> None:

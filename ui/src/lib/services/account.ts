@@ -2,7 +2,7 @@ import { api } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
 import { call } from '$lib/services/call';
 import type { Key } from '$lib/services/keys';
-import { daysUntil, type Measure, MEASURES } from '$lib/services/usage';
+import { daysUntil, type Measure } from '$lib/services/usage';
 import { text } from '$lib/text';
 
 export type Account = components['schemas']['Account'];
@@ -30,9 +30,14 @@ export async function readModelNames(): Promise<string[]> {
 	return (await call(api.GET('/v1/models'))).data.map(({ id }) => id);
 }
 
-/** The usage by day, model and key: of a tenant for an administrator, of the session's own for ''. Raises `ApiProblem`. */
-export async function readKeyUsage(tenant: string, days: number, now: Date): Promise<KeyUsageReport> {
-	const query = daysUntil(now, days);
+/** The usage by some of day, model and key: of a tenant for an administrator, of the session's own for ''. Raises `ApiProblem`. */
+export async function readKeyUsage(
+	tenant: string,
+	days: number,
+	now: Date,
+	groups: readonly KeyUsageReport['group_by'][number][]
+): Promise<KeyUsageReport> {
+	const query = { ...daysUntil(now, days), group_by: groups.join(',') };
 	const pending = tenant
 		? api.GET('/v1/admin/tenants/{name}/usage', { params: { path: { name: tenant }, query } })
 		: api.GET('/v1/account/usage', { params: { query } });
@@ -54,23 +59,22 @@ export function keyNameOf({ key, key_label }: Pick<KeyUsageRow, 'key' | 'key_lab
 	return key === OTHER ? text.account.otherKeys : key_label || key;
 }
 
-/** The name of a row's model. */
+/** The name of a row's model; of a row without `key`, a model of the name `other` is the further models. */
 export function modelNameOf({ model, key }: Pick<KeyUsageRow, 'model' | 'key'>): string {
-	return key === OTHER ? text.account.otherModels : (model ?? '');
+	return (key === undefined ? model : key) === OTHER ? text.account.otherModels : (model ?? '');
 }
 
-/** The sums of a report's days by model and key. */
+/** The rows of a report by model and key, with names for a table. */
 export function sumsOf(report: Pick<KeyUsageReport, 'data'>): KeyUsageSum[] {
-	const sums = new Map<string, KeyUsageSum>();
-	for (const row of report.data) {
-		const id = JSON.stringify([row.model, row.key]);
-		const sum = sums.get(id) ?? { id, model: modelNameOf(row), key: keyNameOf(row), ...none() };
-		for (const measure of MEASURES) sum[measure] += row[measure];
-		sums.set(id, sum);
-	}
-	return [...sums.values()];
+	return report.data.map((row) => ({
+		...row,
+		id: JSON.stringify([row.model, row.key]),
+		model: modelNameOf(row),
+		key: keyNameOf(row)
+	}));
 }
 
-function none(): Record<Measure, number> {
-	return Object.fromEntries(MEASURES.map((measure) => [measure, 0])) as Record<Measure, number>;
+/** The name of a row's series in a report by day and one other group. */
+export function seriesNameOf(report: Pick<KeyUsageReport, 'group_by'>): (row: KeyUsageRow) => string {
+	return report.group_by.includes('key') ? keyNameOf : modelNameOf;
 }

@@ -42,5 +42,6 @@ export const SESSION_TABLE: TableModel<BrowserSession> = {
 	filters: [],
 	searched: (session) => [ownerOf(session), detailOf(session) ?? '', session.tenant ?? '', session.address],
 	key: ({ id }) => id,
-	sort: 'used'
+	sort: 'used',
+	isDescending: true
 };

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/DHgMwvSj.js";export{e as component};
