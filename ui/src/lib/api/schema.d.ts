@@ -515,6 +515,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/account/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_own_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: operations["end_own_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/account/usage": {
         parameters: {
             query?: never;
@@ -1014,6 +1048,40 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: operations["end_session"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2153,6 +2221,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/session/oidc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["begin_oidc_sign_in"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stream": {
         parameters: {
             query?: never;
@@ -2544,6 +2628,9 @@ export interface components {
             previous: string;
             subject: string;
         };
+        AuthorizationUrl: {
+            url: string;
+        };
         AutoChoice: {
             disable_parallel_tool_use?: boolean | null;
             /** @enum {string} */
@@ -2616,6 +2703,25 @@ export interface components {
                 [key: string]: string;
             } | null;
             output_expires_after?: components["schemas"]["OutputExpiry"] | null;
+        };
+        BrowserSession: {
+            address: string;
+            created_at: number;
+            has_admin_part: boolean;
+            id: string;
+            is_current: boolean;
+            key: string | null;
+            last_used_at: number;
+            object?: unknown;
+            person: components["schemas"]["SessionPerson"] | null;
+            subject: string | null;
+            tenant: string | null;
+            user_agent: string;
+        };
+        BrowserSessionList: {
+            data: components["schemas"]["BrowserSession"][];
+            has_more: boolean;
+            object?: unknown;
         };
         BudgetUse: {
             gpu_s: components["schemas"]["TimeUse"];
@@ -3238,7 +3344,7 @@ export interface components {
             models: string[] | null;
             /** @enum {string} */
             object: "api_key";
-            scopes: ("inference" | "admin" | "metrics" | "governance" | "tenants")[];
+            scopes: ("inference" | "read" | "operate" | "admin" | "metrics" | "governance" | "tenants")[];
             tenant: string;
         };
         CustomChoice: {
@@ -3345,6 +3451,11 @@ export interface components {
             encoding_format?: "float" | "base64" | null;
             input: string | (string | number | number[])[];
             model: string;
+        };
+        EndedSession: {
+            deleted: boolean;
+            id: string;
+            object?: unknown;
         };
         EngineLog: {
             data: components["schemas"]["EngineLogLine"][];
@@ -4038,14 +4149,14 @@ export interface components {
             expires_at?: number | null;
             label?: string | null;
             models?: string[] | null;
-            scopes?: ("inference" | "admin" | "metrics" | "governance" | "tenants")[] | null;
+            scopes?: ("inference" | "read" | "operate" | "admin" | "metrics" | "governance" | "tenants")[] | null;
             tenant: string;
         };
         KeyFields: {
             expires_at?: number | null;
             label?: string | null;
             models?: string[] | null;
-            scopes?: ("inference" | "admin" | "metrics" | "governance" | "tenants")[] | null;
+            scopes?: ("inference" | "read" | "operate" | "admin" | "metrics" | "governance" | "tenants")[] | null;
         };
         KeyList: {
             data: components["schemas"]["KeyObject"][];
@@ -4067,7 +4178,7 @@ export interface components {
             models: string[] | null;
             /** @enum {string} */
             object: "api_key";
-            scopes: ("inference" | "admin" | "metrics" | "governance" | "tenants")[];
+            scopes: ("inference" | "read" | "operate" | "admin" | "metrics" | "governance" | "tenants")[];
             tenant: string;
         };
         KeyUsageReport: {
@@ -4767,6 +4878,16 @@ export interface components {
             share: number;
             tenant: components["schemas"]["JobTenant"];
         };
+        OidcAnswer: {
+            code?: string | null;
+            error?: string | null;
+            iss?: string | null;
+            state: string;
+        };
+        OidcBody: {
+            admin?: boolean | null;
+            to?: string | null;
+        };
         OkBody: {
             /** @enum {string} */
             status: "ok";
@@ -5352,7 +5473,7 @@ export interface components {
         Requester: {
             actor: string;
             /** @enum {string} */
-            authority: "admin key" | "tenant key" | "op token" | "proposal" | "platform";
+            authority: "admin key" | "tenant key" | "person" | "op token" | "proposal" | "platform";
             proposal: string | null;
             signers: string[];
         };
@@ -5633,15 +5754,24 @@ export interface components {
             flower_url: string | null;
             key_scopes: string[];
             open: boolean;
+            person: components["schemas"]["SessionPerson"] | null;
+            provider: string | null;
             scopes: string[];
             signed_in: boolean;
             tenant: string | null;
+            to?: string;
             version: string | null;
+        };
+        SessionPerson: {
+            email: string | null;
+            name: string;
+            roles: ("viewer" | "operator" | "approver" | "admin")[];
         };
         SignInBody: {
             admin?: boolean | null;
             key?: string | null;
             link?: string | null;
+            oidc?: components["schemas"]["OidcAnswer"] | null;
         };
         SignInLink: {
             expires_in_s: number;
@@ -9725,6 +9855,144 @@ export interface operations {
             };
         };
     };
+    list_own_sessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrowserSessionList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    end_own_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndedSession"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     show_own_usage: {
         parameters: {
             query?: {
@@ -12944,6 +13212,144 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RequestObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_sessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrowserSessionList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    end_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndedSession"];
                 };
             };
             400: {
@@ -21010,6 +21416,14 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -21141,6 +21555,88 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    begin_oidc_sign_in: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Stoker-UI"?: "1";
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["OidcBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuthorizationUrl"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,1 +1,0 @@
-import"./C1OuknZL.js";

@@ -1,1 +1,0 @@
-import{aH as o,z as s,aY as u,ab as i,g as c,A as l}from"./Bz1gTe5G.js";import{w as n}from"./CZ8kFSKp.js";function m(t){let e=l(void 0);return o(({to:a})=>{s(e,a?.url.searchParams.get(t)||void 0,!0)}),{get value(){return c(e)},set value(a){s(e,a,!0);const r=n(location.search,t,a);u(`${location.pathname}${r}${location.hash}`,i.state)}}}export{m as u};

@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/CPNLzBYN.js
-import{c as s,o as n,b as d,aM as m,r as i,t as b,m as x,d as c,a as f,f as v}from"./BSDQB-QA.js";var g=v('<div class="flex flex-wrap items-start gap-2"><pre class="min-w-0 grow overflow-x-auto rounded-md border border-line bg-page p-2 font-mono text-sm" tabindex="0" role="region"> </pre> <!></div>');function u(r,e){var a=g(),t=s(a),o=n(t,!0),l=d(t,2);m(l,{get text(){return e.command},get label(){return e.copyLabel}}),i(a),b(()=>{x(t,"aria-label",e.label),c(o,e.command)}),f(r,a)}export{u as C};
-========
-import{c as s,o as n,b as d,aM as m,r as i,t as b,m as x,d as c,a as f,f as v}from"./OWOr5hB1.js";var g=v('<div class="flex flex-wrap items-start gap-2"><pre class="min-w-0 grow overflow-x-auto rounded-md border border-line bg-page p-2 font-mono text-sm" tabindex="0" role="region"> </pre> <!></div>');function u(r,e){var a=g(),t=s(a),o=n(t,!0),l=d(t,2);m(l,{get text(){return e.command},get label(){return e.copyLabel}}),i(a),b(()=>{x(t,"aria-label",e.label),c(o,e.command)}),f(r,a)}export{u as C};
->>>>>>>> tokens:api/static/ui/_app/immutable/chunks/CTGLp4iP.js

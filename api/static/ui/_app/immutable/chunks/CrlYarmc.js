@@ -1,1 +1,0 @@
-import"./Cv-MhDcM.js";

@@ -1,1 +1,0 @@
-import"./DNh4yu4C.js";

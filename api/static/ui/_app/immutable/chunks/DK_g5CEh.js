@@ -1,1 +1,0 @@
-import"./D_HxCqaI.js";

@@ -1,1 +1,0 @@
-import"./DIYO5HQR.js";

@@ -1,0 +1,1 @@
+import"./DQgr2Nws.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/D_HxCqaI.js";export{m as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/Cv-MhDcM.js";export{m as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/C1OuknZL.js";export{m as component};

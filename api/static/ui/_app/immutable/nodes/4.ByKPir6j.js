@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/C1OuknZL.js";export{e as component};

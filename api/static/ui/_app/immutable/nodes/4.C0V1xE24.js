@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DHgMwvSj.js";export{e as component};

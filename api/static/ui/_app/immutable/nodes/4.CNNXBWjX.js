@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DIYO5HQR.js";export{e as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/Cv-MhDcM.js";export{e as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DNh4yu4C.js";export{e as component};

@@ -1,1 +1,0 @@
-import{Z as n,h as s,U as m,v as i}from"../chunks/BXL90H-b.js";import{A as p}from"../chunks/C1OuknZL.js";function f(r,t){p(r,{children:(a,d)=>{var o=n(),e=s(o);m(e,()=>t.children),i(a,o)},$$slots:{default:!0}})}export{f as component};

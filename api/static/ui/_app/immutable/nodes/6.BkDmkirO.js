@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/qEitmOg_.js";export{m as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/SKCom_Nb.js";export{m as component};
