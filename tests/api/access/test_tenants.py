@@ -173,7 +173,7 @@ def test_a_tenant_reads_nothing_of_an_earlier_one_of_its_name(
     assert (report["data"], report["totals"]["requests"]) == ([], 0)
     assert process.get("/v1/account", headers=own).json["limits"]["requests"]["remaining"] == 5
     assert client.exists(*(f"{prefix}key_usage:{day}:other" for day in (today, today - 99))) == 2
-    assert set(client.hgetall(month)) == {"other"}
+    assert client.hkeys(month) == [b"other"]
 
 
 @pytest.mark.parametrize(
