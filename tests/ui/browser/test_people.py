@@ -1,4 +1,4 @@
-"""People sign in by the provider: viewers change nothing, the audit names operators, and sessions are ended."""
+"""People sign in by the provider: viewers change nothing, the audit names operators, sessions are ended."""
 
 from __future__ import annotations
 
