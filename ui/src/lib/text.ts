@@ -1459,6 +1459,8 @@ export const text = {
 		title: 'Overview',
 		reading: 'Reading the state of the platform',
 		healthy: 'The platform is healthy.',
+		problems: (count: number) =>
+			`The platform answers requests, and ${count === 1 ? 'one thing needs' : `${count} things need`} an operator.`,
 		unhealthy: (reason: string) => `The platform is not healthy: ${reason}`,
 		notReady: (reason: string) => `The platform takes no new requests: ${reason}.`,
 		saturated: (count: number) =>

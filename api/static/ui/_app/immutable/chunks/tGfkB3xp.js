@@ -1,0 +1,1 @@
+import"./CFfzb7lL.js";
