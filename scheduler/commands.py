@@ -107,6 +107,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "may_grow": int(job.may_grow),
         "key": job.key,
         "client": job.client,
+        "prompt_text": job.prompt_text,
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 

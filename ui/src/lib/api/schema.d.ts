@@ -1019,6 +1019,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/requests/{id}/texts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["retrieve_request_texts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/tenants": {
         parameters: {
             query?: never;
@@ -4027,6 +4045,10 @@ export interface components {
             /** @enum {string} */
             type: "json_schema";
         };
+        KeptText: {
+            isCut: boolean;
+            text: string;
+        };
         KeyBody: {
             expires_at?: number | null;
             label?: string | null;
@@ -5334,6 +5356,13 @@ export interface components {
             waitedMs: number | null;
             worker: string | null;
         };
+        RequestTextsObject: {
+            answer: components["schemas"]["KeptText"];
+            id: string;
+            /** @enum {string} */
+            object: "request.texts";
+            prompt: components["schemas"]["KeptText"];
+        };
         RequestTokens: {
             audioMs: number;
             cached: number;
@@ -5743,6 +5772,7 @@ export interface components {
         };
         TenantBody: {
             comfyui_workflows?: boolean | null;
+            keep_texts?: boolean | null;
             max_bytes?: number | null;
             /** @enum {string|null} */
             max_priority?: "high" | "normal" | "low" | null;
@@ -5759,6 +5789,7 @@ export interface components {
         };
         TenantFields: {
             comfyui_workflows?: boolean | null;
+            keep_texts?: boolean | null;
             max_bytes?: number | null;
             /** @enum {string|null} */
             max_priority?: "high" | "normal" | "low" | null;
@@ -5807,6 +5838,7 @@ export interface components {
             created_at: number | null;
             ignored: string[];
             is_configured: boolean;
+            keep_texts: boolean;
             keys: number;
             max_bytes: number | null;
             /** @enum {string} */
@@ -12914,6 +12946,84 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RequestObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    retrieve_request_texts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestTextsObject"];
                 };
             };
             400: {

@@ -95,7 +95,8 @@ export const TENANT_FIELDS = [
 	{ name: 'max_bytes', kind: 'number' },
 	{ name: 'receipts', kind: 'boolean' },
 	{ name: 'may_load', kind: 'boolean' },
-	{ name: 'comfyui_workflows', kind: 'boolean' }
+	{ name: 'comfyui_workflows', kind: 'boolean' },
+	{ name: 'keep_texts', kind: 'boolean' }
 ] as const;
 export type TenantField = (typeof TENANT_FIELDS)[number]['name'];
 export type TenantForm = Record<TenantField, string>;
