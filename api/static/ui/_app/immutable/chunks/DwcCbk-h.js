@@ -1,0 +1,1 @@
+import{A as c,ab as s,aH as n,z as r,g as i,aY as l}from"./XA_lakRO.js";import{v as u,q as f}from"./BSQHMC0A.js";function v(t){let a=c(u(s.url.search,t));return n(({to:e})=>{e&&r(a,u(e.url.search,t))}),{get value(){return i(a)},set value(e){r(a,e);const o=f(i(a),t,location.search);l(`${location.pathname}${o}${location.hash}`,s.state)}}}export{v as u};

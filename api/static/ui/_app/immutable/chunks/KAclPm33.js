@@ -1,1 +1,0 @@
-import"./DvYvc5vT.js";

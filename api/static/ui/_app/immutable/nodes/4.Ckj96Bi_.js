@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DvYvc5vT.js";export{e as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/EV71Bi-c.js";export{m as component};
