@@ -412,6 +412,7 @@ class Tenant:
     receipts: bool = False  # of its requests, for GET /v1/governance/receipts
     may_load: bool = False  # its keys load and unload the models that they may use (/models/load)
     comfyui_workflows: bool = False  # its requests may bring workflows (/v1/comfyui/prompts)
+    keep_texts: bool = False  # the history of requests keeps their prompts and answers
     configured: tuple[str, ...] = ()  # the fields that the configuration names: no command changes them
 
 

@@ -56,3 +56,4 @@ class TenantSchema(Section):
     receipts = flag()
     may_load = flag()
     comfyui_workflows = flag()
+    keep_texts = flag()

@@ -110,6 +110,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "key": job.key,
         "client": job.client,
         **_budget(limits),
+        "prompt_text": job.prompt_text,
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 

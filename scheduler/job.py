@@ -53,7 +53,8 @@ class Job:
     `is_measured`: the last one is for all of it (`generation.prefix_keys`). `may_grow`: its model's replicas
     follow the load, so that it matters what the only one has computed. `client` is what the history of
     requests keeps of its headers (`api.http.client_facts`), on one line. `key` is the id of the tenant's API
-    key, in whose usage it counts; "" without one.
+    key, in whose usage it counts; "" without one. `prompt_text` is what the history keeps of its prompt
+    (`scheduler.request_texts`); b"" if it keeps neither this nor the answer.
     """
 
     id: str
@@ -89,6 +90,7 @@ class Job:
     may_grow: bool = False
     client: bytes = b""
     key: str = ""
+    prompt_text: bytes = b""
 
     @property
     def queue_priority(self) -> str:

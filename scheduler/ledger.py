@@ -13,7 +13,17 @@ from collections.abc import Collection, Mapping, Sequence
 import redis
 
 from config.settings import Settings
-from scheduler import LUA, commands, job_listing, queue_choice, queue_view, request_history, resumable, waits
+from scheduler import (
+    LUA,
+    commands,
+    job_listing,
+    queue_choice,
+    queue_view,
+    request_history,
+    request_texts,
+    resumable,
+    waits,
+)
 from scheduler.job import (
     NO_TOKENS,
     Admission,
@@ -32,6 +42,7 @@ from scheduler.large_admissions import LARGE_BYTES, LargeAdmissions, size_of
 from scheduler.queue_choice import JobExplanation
 from scheduler.queue_view import Cancelled, ModelQueue, QueueOrder
 from scheduler.request_history import RecordCursor, RecordFilter, RecordPage, RequestRecord
+from scheduler.request_texts import RequestTexts
 from store.async_connection import AsyncConnection
 from store.scripts import AsyncScripts, Scripts, redis_errors_translated
 
@@ -258,6 +269,10 @@ class AsyncLedger:
         return await self.scripts.execute(
             request_history.list_requests(wanted, cursor, most, self.settings.history)
         )
+
+    async def read_texts(self, id: str) -> RequestTexts | None:
+        """Return the prompt and the answer of a request; None if the history does not have them."""
+        return await self.scripts.execute(request_texts.read_texts(id, self.settings.history))
 
     async def read_request(self, id: str) -> RequestRecord | None:
         """Return the record of a request; None for one that the history does not have."""

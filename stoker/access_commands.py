@@ -40,6 +40,7 @@ FIELDS: dict[str, tuple[Any, str]] = {
     "receipts": (bool, "Whether its requests get receipts."),
     "may_load": (bool, "Whether its keys load and unload the models that they may use."),
     "comfyui_workflows": (bool, "Whether its requests may bring workflows (/v1/comfyui/prompts)."),
+    "keep_texts": (bool, "Whether the history keeps prompts and answers; false deletes them."),
 }
 """The fields of a tenant as options: `--max-running`, ..."""
 

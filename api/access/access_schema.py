@@ -76,6 +76,9 @@ class TenantFields(StrictSchema):
     receipts = BooleanField("Whether its requests get receipts.")
     may_load = BooleanField("Whether its keys load and unload the models that they may use.")
     comfyui_workflows = BooleanField("Whether its requests may bring workflows (/v1/comfyui/prompts).")
+    keep_texts = BooleanField(
+        "Whether the history of requests keeps their prompts and answers. False deletes those that it has."
+    )
 
 
 class TenantBody(TenantFields):
@@ -138,6 +141,7 @@ class TenantObject(marshmallow.Schema):
     receipts = fields.Boolean(required=True)
     may_load = fields.Boolean(required=True)
     comfyui_workflows = fields.Boolean(required=True)
+    keep_texts = fields.Boolean(required=True)
     keys = fields.Integer(required=True, metadata=_described("How many keys it has."))
     is_configured = fields.Boolean(
         required=True, metadata=_described("Whether the configuration has it; then no command removes it.")

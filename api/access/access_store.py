@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -132,6 +132,13 @@ class AccessStore:
         if answer[0] == b"ok":
             self._audit.sync()
         return bool(answer[0] == b"ok")
+
+    def allow_texts(self, version: str, tenants: Sequence[str]) -> bool:
+        """Set the tenants whose texts the history of requests keeps, and delete those of all others.
+
+        False, and nothing is done, if the records are no longer those of `version`.
+        """
+        return bool(self._scripts.run("allow_texts", version=version, tenants=tenants))
 
     def leave_cached_prefixes(self, tenant: str) -> None:
         """Make the prefixes that engines have cached for a tenant unreachable."""

@@ -50,6 +50,8 @@ class AccessRegistry:
         self._store = store
         self._lock = threading.Lock()
         self._version = ""
+        self._allowed: list[str] | None = None
+        """The tenants whose texts Redis was told to keep."""
         self.is_complete = store is None
         """Whether the keys in Redis were read once: before, an unknown key may be one of them."""
         self.identities = self._identities_of(StoredAccess())
@@ -64,9 +66,19 @@ class AccessRegistry:
         with self._lock:
             stored = self._store.read()
             self.identities = self._identities_of(stored)
+            self._allow_texts(stored.version)  # before the version is known: if this fails, all is read again
             self._version, self.is_complete = stored.version, True
             for receive in self.on_change:
                 receive(self.identities)
+
+    def _allow_texts(self, version: str) -> None:
+        """Write which tenants allow that their texts are kept, if that has changed."""
+        allowed = sorted(tenant.name for tenant in self.identities.tenants.values() if tenant.keep_texts)
+        is_known = (
+            not allowed and self._allowed == allowed
+        )  # that of none; that of others may be lost in Redis
+        if self._store is not None and not is_known and self._store.allow_texts(version, allowed):
+            self._allowed = allowed
 
     def read_if_possible(self) -> None:
         """Read all again; while Redis is unreachable that is left to `run`."""

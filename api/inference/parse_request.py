@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from flask import Request
@@ -14,6 +15,7 @@ from api.inference.dialects.base import Dialect, ParsedRequest
 from api.inference.dialects.sealed_summaries import SummarySeal
 from api.inference.locality import locality_of
 from api.inference.make_job import apply_service_tier, make_job
+from api.inference.prompt_text import keeps_texts, prompt_text
 from api.services import AppServices
 from config.limits import limits_of
 from config.settings import Settings
@@ -67,6 +69,8 @@ def parse_request(  # noqa: PLR0913, PLR0917 - all that a request consists of
         locality="off" if model is None else locality_of(model),
         may_grow=model is not None and model.scale_max is not None,
     )
+    if keeps_texts(caller, parsed, stores=body.get("store"), in_batch=in_batch):
+        job = replace(job, prompt_text=prompt_text(parsed))
     return parsed, job, model is not None
 
 

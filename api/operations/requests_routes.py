@@ -1,12 +1,15 @@
-"""/v1/admin/requests: the requests that have ended or were refused lately; no prompt and no answer."""
+"""/v1/admin/requests: the requests that have ended or were refused lately; texts by a route of their own."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
 from flask import Response, request
 
+from api.access.authority import authority_of
+from api.access.caller import current_caller
 from api.http.answers import send_json
 from api.http.client_facts import KEPT_HEADERS
 from api.http.detached import DetachedResponse
@@ -24,9 +27,10 @@ from api.http.parameters import (
 )
 from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
-from api.operations.requests_schema import RequestList, RequestObject
+from api.operations.requests_schema import RequestList, RequestObject, RequestTextsObject
 from api.services import current_services
 from config.tenant_schema import TENANT_NAME
+from governance.audit import AuditLog
 from scheduler.ledger import AsyncLedger
 from scheduler.request_history import STATUSES, RecordCursor, RecordFilter, RequestRecord
 
@@ -100,7 +104,7 @@ def list_requests() -> Response:
 def retrieve_request(id: str) -> Response:
     """Show a request that has ended or was refused
 
-    With its times, tokens and headers; without its prompt and its answer, which are not kept.
+    With its times, tokens and headers; without its prompt and its answer.
     """
     services = current_services()
 
@@ -109,6 +113,36 @@ def retrieve_request(id: str) -> Response:
         if record is None:
             raise NotFound(f"the history has no request {id}", param="id")
         send_json(connection, _serialize(record))
+
+    return DetachedResponse(serve)
+
+
+@routes.endpoint(
+    "/v1/admin/requests/<id>/texts",
+    access=Access.ADMIN,
+    responses={200: RequestTextsObject},
+    blocking=False,
+    path={"id": "The response's id."},
+    errors=("not_found", *STORAGE),
+)
+def retrieve_request_texts(id: str) -> Response:
+    """Read the prompt and the answer of a request
+
+    Of tenants with `keep_texts` only. The audit names the reader and the request before the texts are sent:
+    without that record they are not.
+    """
+    services = current_services()
+    authority = authority_of(current_caller())
+
+    async def serve(connection: ClientConnection) -> None:
+        texts = await services[AsyncLedger].read_texts(id)
+        if texts is None:
+            raise NotFound(f"the history has no texts of a request {id}", param="id")
+        event = authority.event("read_texts", id, "done", {"tenant": texts.record.tenant})
+        await asyncio.to_thread(services[AuditLog].record, event)
+        texts_of = {name: getattr(texts, name) for name in ("prompt", "answer")}
+        answer = {name: {"text": one.text, "isCut": one.is_cut} for name, one in texts_of.items()}
+        send_json(connection, {"id": id, "object": "request.texts", **answer})
 
     return DetachedResponse(serve)
 

@@ -102,6 +102,24 @@ class RequestObject(marshmallow.Schema):
     client = fields.Nested(RequestClient, required=True)
 
 
+class KeptText(marshmallow.Schema):
+    """A text of a request, at most 16 KiB of it."""
+
+    text = fields.String(required=True)
+    isCut = fields.Boolean(  # noqa: N815
+        required=True, metadata=_described("Whether a prompt lacks its beginning, or an answer its end.")
+    )
+
+
+class RequestTextsObject(marshmallow.Schema):
+    """The prompt and the answer of a request."""
+
+    id = fields.String(required=True)
+    object = fields.String(required=True, metadata={"enum": ["request.texts"]})
+    prompt = fields.Nested(KeptText, required=True)
+    answer = fields.Nested(KeptText, required=True)
+
+
 class RequestList(marshmallow.Schema):
     """A page of requests, the latest end first."""
 

@@ -80,6 +80,7 @@ BODIES = {
     "/api/show": OllamaShowRequest,
     "/v1/admin/tenants": TenantBody,
     "/v1/admin/tenants/acme": TenantFields,
+    "/v1/admin/tenants/default": TenantFields,
     "/v1/admin/alerts/$ALERT/acknowledge": AcknowledgementBody,
     "/v1/admin/cache/flush": FlushBody,
     "/v1/admin/cache/flush/plan": FlushBody,

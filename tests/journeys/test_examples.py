@@ -247,7 +247,7 @@ Prepare = Callable[[Caller], dict[str, str]]
 PREPARED: tuple[tuple[str, Prepare], ...] = (
     (r"POST /v1/responses/{id}/\w+", Caller.running_response),
     (r"DELETE /v1/admin/queue/{id}", Caller.running_response),
-    (r"GET /v1/admin/requests/{id}", Caller.ended_request),
+    (r"GET /v1/admin/requests/{id}(/texts)?", Caller.ended_request),
     (r"\w+ /v1/admin/alerts/{name}/.*", lambda _: {"name": "StokerModelFailed"}),
     (r"\w+ /v1/(responses|queue|admin/jobs|governance/receipts)/{id}.*", Caller.response),
     (r"\w+ /v1/conversations/{conversation_id}.*", Caller.conversation),
@@ -320,7 +320,10 @@ def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
     }
     local = {
         "models": {**models, "later": {"backend": "stub", "stub_load_s": 60}},
-        "tenants": {"default": {}, "admin": {"comfyui_workflows": True, "receipts": True}},
+        "tenants": {
+            "default": {},
+            "admin": {"comfyui_workflows": True, "receipts": True, "keep_texts": True},
+        },
         "tools": {"enabled": ["all"]},
         "hub": {"offline": True},
         "model_base_path": str(ROOT),

@@ -49,6 +49,7 @@ SUITE = (
     "test_batches.py",
     "test_rejection_log.py",
     "test_request_history.py",
+    "test_request_texts.py",
     *(
         "test_engine_loss.py",
         "test_fairness.py",

@@ -146,6 +146,12 @@ def test_a_receipt_takes_no_command_more(platform: SimulatedPlatform) -> None:
         step(platform, take(platform), 1, end=True)
 
 
+def test_texts_of_a_request_that_are_kept_take_three_commands_more(platform: SimulatedPlatform) -> None:
+    with counted(platform, 34):  # the prompt, the log, and the prompt's removal from the job
+        platform.admit(subscriber="here", prompt_text=b"{}")
+        step(platform, take(platform), 1, end=True)
+
+
 def test_a_request_that_operators_look_at_takes_no_command_more(platform: SimulatedPlatform) -> None:
     with counted(platform, 15):
         id = admit(platform)

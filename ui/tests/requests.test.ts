@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { EndedRequest } from '../src/lib/services/requests';
 
-const { phasesOf, speedOf } = await import('../src/lib/services/requests');
+const { phasesOf, speedOf, textRows } = await import('../src/lib/services/requests');
 const { REQUEST_TABLE, shortTime } = await import('../src/lib/services/request_table');
 const { queryOf, viewOf } = await import('../src/lib/services/table');
 
@@ -40,6 +40,18 @@ test('the speed is that of the tokens behind the first one', () => {
 	expect(speedOf(request({ tokens }))).toBe(50);
 	expect(speedOf(request({ tokens: { ...tokens, output: 1 } }))).toBeNull();
 	expect(speedOf(request({ tokens, firstTokenMs: null }))).toBeNull();
+});
+
+test('a text that is cut off has a title that tells it, and one that is empty has words', () => {
+	const rows = textRows({ prompt: { text: '<b>Hi</b>', isCut: true }, answer: { text: '', isCut: false } });
+	expect(rows).toEqual([
+		{ title: 'Prompt (its beginning is cut off)', value: '<b>Hi</b>' },
+		{ title: 'Answer', value: 'no text' }
+	]);
+	expect(textRows({ prompt: { text: 'x', isCut: false }, answer: { text: 'y', isCut: true } }).map((row) => row.title)).toEqual([
+		'Prompt',
+		'Answer (its end is cut off)'
+	]);
 });
 
 test('short times have the digits that people compare', () => {

@@ -35,6 +35,7 @@ function tenant(name: string, more: Partial<Tenant> = {}): Tenant {
 		receipts: false,
 		may_load: false,
 		comfyui_workflows: false,
+		keep_texts: false,
 		keys: 0,
 		is_configured: false,
 		configured: [],

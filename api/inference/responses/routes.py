@@ -195,15 +195,20 @@ def retrieve_response(id: str) -> Response:
 def delete_response(id: str) -> Response:
     """Delete a response
 
-    A response that has not ended is cancelled first. What it added to a conversation stays there.
+    A response that has not ended is cancelled first. What it added to a conversation stays there. The texts
+    of the request that the history keeps (`keep_texts` of a tenant) are deleted, also those of a response
+    that is not stored, or not any more.
     """
     services, tenant = current_services(), current_caller().tenant.name
 
     async def send_answer(connection: ClientConnection) -> None:
-        row = _check_stored(id, await services[AsyncLedger].lookup(id, tenant))
-        if (conversation := decode_metadata(row).echo.get("conversation")) is not None:
-            await settle_response(services, conversation["id"], tenant, id)
-        await services[AsyncLedger].delete(id, tenant)
+        ledger = services[AsyncLedger]
+        row = await ledger.lookup(id, tenant)
+        if (row is not None and row.store) or not await ledger.delete(id, tenant):
+            row = _check_stored(id, row)
+            if (conversation := decode_metadata(row).echo.get("conversation")) is not None:
+                await settle_response(services, conversation["id"], tenant, id)
+            await ledger.delete(id, tenant)
         send_json(connection, {"id": id, "object": "response", "deleted": True})
 
     return DetachedResponse(send_answer)

@@ -1,13 +1,40 @@
 -- include: scheduler/service_rate
 -- include: scheduler/token_parts
 -- List an ended job in the stream `ended`, for `count_ended_jobs`: a line of text that is counted, and one that is kept with
--- it in the history of requests; and the id of its key. `bytes` is what it adds to its tenant's bytes; times in us.
+-- it in the history of requests; the id of its key; and its texts, if its tenant allows it. `bytes` is what it adds to its
+-- tenant's bytes; times in us.
 local function append_ended(id, job, status, outcome, queue_us, run_us, bytes)
+  -- Return what the history keeps of the texts of an ended job, two lines of JSON: of the prompt, as the API has written it, and
+  -- of the answer's text the first MAX_BYTES, of what MAX_READS reads of the log have.
+  local function texts_of(id)
+    local MAX_BYTES, MAX_READS, COUNT = 16384, 10, 200
+    local prompt = redis.call('HGET', job_key(id), 'prompt_text')
+    local pieces, room, is_cut, place = {}, MAX_BYTES, false, '-'
+    for read = 1, MAX_READS do
+      local entries = redis.call('XRANGE', log_key(id), place, '+', 'COUNT', COUNT)
+      for _, entry in ipairs(entries) do
+        local event = entry[2][2] -- the text in it is JSON already: pieces of it together are, too
+        local piece = string.match(event, '^{"t":"text","d":"(.*)"}$')
+          or string.match(event, '^{"t":"scored","d":"(.-)","p":%[')
+        if piece and #piece > room then -- a space is no part of a character or of an escape
+          is_cut, piece = true, string.match(string.sub(piece, 1, room), '^(.* )') or ''
+        end
+        pieces[#pieces + 1] = piece
+        room = room - #(piece or '')
+        if is_cut then break end
+      end
+      if is_cut or #entries < COUNT then break end
+      is_cut, place = read == MAX_READS, '(' .. entries[COUNT][1]
+    end
+    return prompt .. '\n{"text":"' .. table.concat(pieces) .. '","is_cut":' .. tostring(is_cut) .. '}'
+  end
+
   redis.call('XADD', P .. 'ended', '*', 'e', table.concat({ job.tenant, job.model, job.priority, status,
     string.match(outcome.code or '', '^[%w_]+$') or '-', string.match(outcome.finish_reason or '', '^[%w_]+$') or '-',
     job.attempts, text(queue_us), text(run_us), outcome.first_ms or '-', text(bytes), outcome.tokens and outcome.usage or '' }, ' '),
     'r', table.concat({ id, text(NOW), job.admitted_us, job.claimed_us or '-', job.dialect or '-', job.worker or '-',
-      job.replica or '-', job.load_us or '-', job.moved_from or '-', job.client or '' }, ' '), 'k', job.key or '-')
+      job.replica or '-', job.load_us or '-', job.moved_from or '-', job.client or '' }, ' '), 'k', job.key or '-',
+    unpack(job.keeps_text and { 't', texts_of(id) } or {}))
 end
 
 -- End a job; every end goes through this function. In one step: leave the queue, free the slot, delete
@@ -75,7 +102,8 @@ finish = function(id, status, outcome, job)
   end
   append_ended(id, job, status, outcome, queue_us, run_us, change)
   redis.call('HSET', key, 'status', status, 'ended_us', text(NOW), 'bytes', text(bytes))
-  if job.store ~= '1' then redis.call('HDEL', key, 'generation', echo_bytes and 'generation' or 'echo') end
+  if job.store ~= '1' then redis.call('HDEL', key, 'generation', echo_bytes and 'generation' or 'echo', 'prompt_text')
+  elseif job.keeps_text then redis.call('HDEL', key, 'prompt_text') end
   job.status = status
   return model
 end

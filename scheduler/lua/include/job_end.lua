@@ -180,7 +180,7 @@ local function count_ended_jobs(bounds)
   local offset_ms = math.floor(tonumber(ARGV[1]) / 1000)
   local records = {}
   for at, entry in ipairs(entries) do
-    records[at] = { entry[2][4] or '', entry[2][2] }
+    records[at] = { entry[2][4] or '', entry[2][2], entry[2][8] }
     add_ended(math.floor((tonumber(string.match(entry[1], '^%d+')) + offset_ms) / DAY_MS), entry[2][2], entry[2][6])
   end
   -- first: an error below must not let an entry count twice

@@ -127,3 +127,33 @@ def test_a_request_whose_engine_was_killed_shows_the_lost_replica_and_both_runs(
     assert facts["Runs"] == "2"
     assert facts["Lost replica"].startswith("stub")
     platform.wait_state("stub", "loaded")
+
+
+def test_texts_of_a_tenant_that_allows_it_are_shown_on_a_click_which_the_audit_has(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    platform.load("stub")
+
+    def keep(choice: str) -> None:
+        page.goto(f"{platform.url}/ui/admin/tenants")
+        page.locator("tbody[data-row=default]").get_by_role("button", name="Change").click()
+        page.get_by_text("the audit names each reader").wait_for()
+        page.get_by_role("combobox", name="Keep prompts and answers").select_option(choice)
+        page.get_by_role("button", name="Save").click()
+        page.locator("dialog").wait_for(state="detached")
+
+    page = signed_in("/ui/admin/tenants")
+    keep("Yes")
+    _, answer, _ = platform.request("POST", "/v1/responses", {"model": "stub", "input": f"asked {HOSTILE}"})
+    page.goto(f"{platform.url}{REQUESTS}?request={answer['id']}")
+    dialog = page.locator("dialog")
+    dialog.get_by_role("button", name="Show texts").click()
+    (output,) = answer["output"]
+    prompt, answered = (dialog.get_by_role("region", name=name, exact=True) for name in ("Prompt", "Answer"))
+    assert prompt.text_content() == f"user: asked {HOSTILE}"
+    assert answered.text_content() == output["content"][0]["text"]
+    check_accessible(page)
+    _, audit = platform.admin("GET", "/v1/governance/audit?action=read_texts")
+    assert [row["subject"] for row in audit["data"]] == [answer["id"]]
+    keep("No")
+    assert platform.admin("GET", f"/v1/admin/requests/{answer['id']}/texts")[0] == 404

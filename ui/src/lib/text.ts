@@ -922,7 +922,8 @@ export const text = {
 			budget_soft: 'Soft bound of the budget',
 			receipts: 'Receipts',
 			may_load: 'Loads and unloads models',
-			comfyui_workflows: 'Brings workflows for ComfyUI'
+			comfyui_workflows: 'Brings workflows for ComfyUI',
+			keep_texts: 'Keep prompts and answers'
 		},
 		hints: {
 			name: 'Small letters, digits, _ and -',
@@ -931,7 +932,9 @@ export const text = {
 			token_limit: 'Such as 20000tok/min',
 			budget_tokens: 'Refused from there on; empty: no bound',
 			budget_gpu_s: 'Seconds of requests in slots; empty: no bound',
-			budget_soft: 'The share from which an alert fires, such as 0.8; empty: none does'
+			budget_soft: 'The share from which an alert fires, such as 0.8; empty: none does',
+			keep_texts:
+				'Yes: the history of requests has the texts of new requests, at most as long as their records. Administrators can read them, and the audit names each reader. No (the default): all kept texts of the tenant are deleted.'
 		} as Record<string, string | undefined>,
 		limitHint: 'Empty: as for all tenants',
 		defaultChoice: 'Default',
@@ -1311,7 +1314,16 @@ export const text = {
 		},
 		keyGiven: 'given (not kept)',
 		noClient: 'Nothing is known of the client: a line of a batch, or a request of another route.',
-		content: 'Prompts, answers and texts of errors are not kept.',
+		content: 'Texts of errors are not kept.',
+		texts: 'Prompt and answer',
+		textsAbout: 'They are kept only of tenants that allow it. The audit records who reads them.',
+		showTexts: 'Show texts',
+		noTexts: 'No texts of this request are kept.',
+		prompt: 'Prompt',
+		answer: 'Answer',
+		cutPrompt: 'Prompt (its beginning is cut off)',
+		cutAnswer: 'Answer (its end is cut off)',
+		noText: 'no text',
 		ofModel: 'Requests that have ended',
 		inHistory: 'Show it in the history of requests'
 	},

@@ -1,9 +1,11 @@
 import { api } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
 import { asProblem, call } from '$lib/services/call';
+import { text } from '$lib/text';
 
 export type EndedRequest = components['schemas']['RequestObject'];
 export type RequestPage = components['schemas']['RequestList'];
+export type RequestTexts = components['schemas']['RequestTextsObject'];
 export type RequestStatus = EndedRequest['status'];
 
 /** `since` (inclusive) and `until` (exclusive) as ISO 8601 with a zone. */
@@ -31,6 +33,20 @@ export async function readRequest(id: string): Promise<EndedRequest> {
 		}
 		await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 	}
+}
+
+/** The prompt and the answer of a request; 404 if they are not kept. The audit records the reading. Raises `ApiProblem`. */
+export function readTexts(id: string): Promise<RequestTexts> {
+	return call(api.GET('/v1/admin/requests/{id}/texts', { params: { path: { id } } }));
+}
+
+/** The texts with their titles, which tell that a part is cut off. */
+export function textRows({ prompt, answer }: Pick<RequestTexts, 'prompt' | 'answer'>): { title: string; value: string }[] {
+	const words = text.requests;
+	return [
+		{ title: prompt.isCut ? words.cutPrompt : words.prompt, value: prompt.text || words.noText },
+		{ title: answer.isCut ? words.cutAnswer : words.answer, value: answer.text || words.noText }
+	];
 }
 
 /** A part of a request's time, in milliseconds from its admission. */

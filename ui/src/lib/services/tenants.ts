@@ -117,7 +117,8 @@ export const TENANT_FIELDS = [
 	{ name: 'budget_soft', kind: 'number' },
 	{ name: 'receipts', kind: 'boolean' },
 	{ name: 'may_load', kind: 'boolean' },
-	{ name: 'comfyui_workflows', kind: 'boolean' }
+	{ name: 'comfyui_workflows', kind: 'boolean' },
+	{ name: 'keep_texts', kind: 'boolean' }
 ] as const;
 export type TenantField = (typeof TENANT_FIELDS)[number]['name'];
 export type TenantForm = Record<TenantField, string>;
