@@ -11,7 +11,7 @@ from flask import g
 from api.access.person import Person, roles_with
 from api.http.errors import Forbidden, InvalidRequest
 from api.http.route_access import Access
-from config.api_keys import ApiKey
+from config.api_keys import ApiKey, with_implied
 from config.settings import PRIORITIES, Tenant
 
 DEFAULT_PRIORITY = "normal"
@@ -53,10 +53,11 @@ class Caller:
     def sees(self, key: ApiKey) -> bool:
         """Whether it may read about a key of its tenant.
 
-        With the scope `admin` about each, else about its own and those that have no scope which it lacks.
+        With the scope `read` about each, as at /v1/admin/keys, else about its own and those that have no scope
+        which it lacks.
         """
-        own = self.key
-        return Access.ADMIN.value in own.scopes or key.scopes <= own.scopes or key.id == own.id
+        own = with_implied(self.key.scopes)
+        return Access.READ.value in own or with_implied(key.scopes) <= own or key.id == self.key.id
 
     def may_use(self, model: str) -> bool:
         """Whether the key's requests may name this model."""

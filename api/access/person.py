@@ -6,7 +6,7 @@ Roles are sets of the scopes that keys have, too: each route has one rule for bo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,8 +46,11 @@ class Person:
 
     @property
     def actor(self) -> str:
-        """The person as the audit names it. It has an `@`, which no tenant's name has."""
-        return self.email or f"{self.subject}@{urlsplit(self.issuer).hostname}"
+        """The person as the audit names it. It has an `@`, which no tenant's name has.
+
+        Without a verified address it begins with `sub:`, so that it equals no other person's address.
+        """
+        return self.email or f"sub:{self.subject}@{urlsplit(self.issuer).hostname}"
 
     @property
     def scopes(self) -> frozenset[str]:
@@ -65,9 +68,10 @@ class Person:
 
 
 def decode_person(text: bytes) -> Person:
-    """A person from the JSON text of a session. A role that this version does not know is left out."""
+    """A person from the JSON text of a session. Roles and fields that this version does not know are left out."""
     raw = orjson.loads(text)
-    return Person(**{**raw, "roles": tuple(role for role in raw["roles"] if role in ROLE_SCOPES)})
+    known = {one.name: raw[one.name] for one in fields(Person)}
+    return Person(**{**known, "roles": tuple(role for role in raw["roles"] if role in ROLE_SCOPES)})
 
 
 def roles_with(access: Access) -> list[str]:

@@ -112,6 +112,16 @@ def test_a_second_in_a_slot_is_a_gpu_second_and_a_wait_is_none(platform: Simulat
     platform.admit(limits=bound(Budget(gpu_s=41)))
 
 
+def test_a_clock_that_is_set_back_takes_nothing_off_the_use(platform: SimulatedPlatform) -> None:
+    budget = Budget(tokens=50, gpu_s=3600)
+    serve(platform, 60)
+    serve(platform, 10, run_s=-5)
+    use = use_of(platform, budget)
+    assert use.tokens == 70
+    assert 0 <= use.gpu_s < 1
+    assert refusal(platform, budget).unit == "tokens"
+
+
 def test_a_repeat_of_an_admitted_request_is_not_refused(platform: SimulatedPlatform) -> None:
     budget = bound(Budget(tokens=10))
     id = platform.admit(limits=budget, idempotency_key="k", body_hash="b")

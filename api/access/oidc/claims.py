@@ -21,7 +21,12 @@ def person_of(claims: Mapping[str, Any], settings: OidcSettings) -> Person:
     if settings.email_domains:
         _check_domain(email, settings.email_domains)
     values = _values(claims, settings.claim, email)
-    groups = [group for value, group in settings.groups.items() if value in values]
+    is_email = settings.claim == "email"  # of an address the domain has no case
+    groups = [
+        group
+        for value, group in settings.groups.items()
+        if (_with_small_domain(value) if is_email else value) in values
+    ]
     given = {group.role for group in groups} or ({settings.default_role} - {None})
     if not given:
         raise SignInRefused(
@@ -42,7 +47,12 @@ def _verified_email(claims: Mapping[str, Any]) -> str | None:
     if not isinstance(email, str) or not email.isprintable() or " " in email or len(email) > MAX_EMAIL:
         return None
     local, at, domain = email.rpartition("@")
-    return f"{local}@{domain.lower()}" if local and at and domain else None
+    return _with_small_domain(email) if local and at and domain else None
+
+
+def _with_small_domain(email: str) -> str:
+    local, at, domain = email.rpartition("@")
+    return f"{local}{at}{domain.lower()}"
 
 
 def _check_domain(email: str | None, domains: tuple[str, ...]) -> None:

@@ -49,7 +49,7 @@ class Expected:
 
 
 class UnknownKey(SignInRefused):
-    """Raised when none of the known keys has the token's `kid`: the provider may have a new one."""
+    """Raised when none of the known keys has signed the token: the provider may have a new one."""
 
 
 def verify_id_token(
@@ -101,7 +101,7 @@ def _payload(token: str, algorithm: str, keys: Iterable[RSAKey | ECKey | OKPKey]
             return jws.deserialize_compact(token, key, algorithms=[algorithm]).payload
         except (JoseError, ValueError, TypeError):
             continue
-    raise SignInRefused("the signature of the provider's token is not valid")
+    raise UnknownKey("the signature of the provider's token is not valid")
 
 
 def _claims(payload: bytes) -> dict[str, Any]:

@@ -80,7 +80,8 @@ finish = function(id, status, outcome, job)
     end
   end
   if outcome.usage and outcome.usage ~= '' then parts[#parts + 1] = ',"usage":' .. outcome.usage end
-  local queue_us, run_us = (claimed or NOW) - admitted, claimed and NOW - claimed or 0
+  -- the clock may have been set back meanwhile: sums of usage never shrink
+  local queue_us, run_us = math.max((claimed or NOW) - admitted, 0), claimed and math.max(NOW - claimed, 0) or 0
   parts[#parts + 1] = ',"queue_ms":' .. text(math.floor(queue_us / 1000))
   parts[#parts + 1] = ',"run_ms":' .. text(math.floor(run_us / 1000))
   if outcome.first_ms then parts[#parts + 1] = ',"first_ms":' .. text(outcome.first_ms) end

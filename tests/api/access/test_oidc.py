@@ -275,6 +275,16 @@ def test_a_token_with_wrong_claims_is_refused(
     assert error_of(answer) == (403, "sign_in_refused", None)
 
 
+def test_a_new_key_of_the_provider_is_read_when_its_keys_have_no_names(
+    browser: FlaskClient, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider_module, "KEYS_GAP_S", 0.0)
+    provider.key = RSAKey.generate_key(2048, {"kid": ""})
+    sign_in_as(browser, provider, "vera")
+    provider.key = RSAKey.generate_key(2048, {"kid": ""})
+    sign_in_as(browser, provider, "vera")
+
+
 @pytest.mark.parametrize("token", ["", "a.b", "a.b.c", "a.b.c.d.e", "ü", 7, None])
 def test_a_token_of_another_form_is_refused(
     browser: FlaskClient, provider: OidcProvider, token: object
