@@ -1096,7 +1096,7 @@ export const text = {
 		ends: 'Time left',
 		timeOver: 'it has expired',
 		proposedBy: 'Proposed by',
-		proposedAt: (tenant: string, at: string) => `${tenant}, ${at}`,
+		proposedAt: (proposer: string, at: string) => `${proposer}, ${at}`,
 		ended: 'Ended',
 		id: 'Proposal',
 		platform: 'Platform',
