@@ -24,7 +24,7 @@ OTHER = replace(TOKEN, nonces=("e" * 64,))
 APPROVED = Authorization("acme", PROPOSAL, signers=("ann", "bob"), proposal="proposal_1")
 
 
-def test_what_follows_from_an_operation_has_its_authority_without_what_was_used_up() -> None:
+def test_a_consequence_of_an_operation_has_its_authority_without_what_was_used_up() -> None:
     person = {"subject": "id-of-ann", "name": "Ann"}
     approved = replace(APPROVED, person=person)
     assert authorization_of(approved.record()) == replace(approved, proposal=None)

@@ -186,7 +186,9 @@ def test_a_proposal_whose_process_was_killed_before_the_start_is_started_once(go
         governed.sign(proposal, governed.holders[0])
         # all that a process has done that is killed between the last signature and the start
         value = governed.holders[1].sign(proposal["payload"].encode())
-        store.sign(proposal["id"], Signature("bob", "k1", value, 0.0), {"actor": "admin", "authority": "no key"})
+        store.sign(
+            proposal["id"], Signature("bob", "k1", value, 0.0), {"actor": "admin", "authority": "no key"}
+        )
         id = proposal["id"]
         platform.wait_for(lambda id=id: governed.get(id)["status"] == "started", START_S, "start")
         platform.wait_state("later", "unloaded" if state == "loaded" else "loaded")
