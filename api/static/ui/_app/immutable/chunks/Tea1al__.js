@@ -1,1 +1,0 @@
-import"./DQgr2Nws.js";

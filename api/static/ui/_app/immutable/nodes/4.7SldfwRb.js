@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DQgr2Nws.js";export{e as component};
