@@ -106,13 +106,17 @@ class OidcGroup:
     tenant: str | None = None  # that of oidc.tenant unless set
 
 
+OIDC_SECRET_VARIABLE = "STOKER_OIDC_CLIENT_SECRET"  # noqa: S105 - the name of a variable
+"""The environment variable with the client's secret, unless `oidc.secret_variable` names another."""
+
+
 @dataclass(frozen=True)
 class OidcSettings:
     """Sign-in of people by an OpenID Connect provider, beside API keys. Off without an issuer."""
 
     issuer: str | None = None  # https://..., as its discovery document names it; http only for loopback
     client_id: str | None = None
-    secret_variable: str | None = None  # the API's environment variable with the client's secret
+    secret_variable: str | None = None  # that of the client's secret; STOKER_OIDC_CLIENT_SECRET unless set
     name: str = "single sign-on"  # on the button of the sign-in page
     scopes: tuple[str, ...] = ("openid", "profile", "email")
     redirect_url: str | None = None  # https://.../ui/sign-in; from the address in the browser unless set

@@ -21,6 +21,9 @@ ADMIN_KEY, OP_TOKEN, PROPOSAL, BY_PLATFORM = "admin key", "op token", "proposal"
 TENANT_KEY = "tenant key"
 """That of a tenant that may load models."""
 
+GOVERNANCE_KEY, NO_KEY = "governance key", "no key"
+"""Those of a tenant that proposes, signs or withdraws; without a key a trusted proxy named it."""
+
 PERSON = "person"
 """That of a person with a role, who signed in by OpenID Connect."""
 
@@ -93,4 +96,5 @@ def authorization_of(record: Mapping[str, Any] | None) -> Authorization:
     """The authorization for what follows from an operation with this record; `PLATFORM` without one."""
     if record is None:
         return PLATFORM
-    return Authorization(record["actor"], record["authority"], tuple(record.get("signers", ())))
+    signers = tuple(record.get("signers", ()))
+    return Authorization(record["actor"], record["authority"], signers, person=record.get("person"))

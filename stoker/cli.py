@@ -37,6 +37,7 @@ from stoker.request_commands import requests_command
 from stoker.results import is_json, json_option, print_json, print_result, progress_output
 from stoker.run_command import run_command, write_piece
 from stoker.runtime_commands import runtime_commands
+from stoker.session_commands import session_commands
 from stoker.terminal import TerminalOutput
 from stoker.ui_command import ui_command
 from stoker.usage import usage_command
@@ -253,6 +254,7 @@ cli.add_command(usage_command)
 cli.add_command(queue_commands)
 cli.add_command(requests_command)
 cli.add_command(alert_commands)
+cli.add_command(session_commands)
 cli.add_command(cache_commands)
 cli.add_command(workers_command)
 cli.add_command(drain_command)

@@ -63,6 +63,7 @@ KEYS = Listing("/v1/admin/keys?limit=1000", "data", "id", "`stoker keys list` li
 OPERATIONS = Listing("/v1/admin/operations?limit=100", "data", "id", "`GET /v1/admin/operations` lists them")
 JOBS = Listing("/v1/admin/jobs", "data", "id", "`stoker queue` lists the oldest")
 ALERTS = Listing("/v1/admin/alerts", "data", "name", "`stoker alerts --json` lists the rules")
+SESSIONS = Listing("/v1/admin/sessions", "data", "id", "`stoker sessions` lists the sessions")
 PROPOSALS = Listing(
     "/v1/governance/proposals?limit=100", "data", "id", "`stoker op list` lists the proposals"
 )

@@ -36,7 +36,7 @@ def proposal_lines(proposal: Mapping[str, Any]) -> list[str]:
     head = [
         ("proposal", proposal["id"]),
         ("status", f"{proposal['status']}{reason}"),
-        ("proposed by", f"{proposal['proposer']['tenant']}, {_time(proposal['created_at'])}"),
+        ("proposed by", f"{_proposer(proposal['proposer'])}, {_time(proposal['created_at'])}"),
         ("platform", proposal["runner_id"]),
         ("signatures", _signatures(proposal)),
         ("ends", _time(proposal["expires_at"])),
@@ -103,6 +103,11 @@ def _row(proposal: Mapping[str, Any]) -> tuple[str, ...]:
         _signatures(proposal),
         _time(proposal["expires_at"]),
     )
+
+
+def _proposer(proposer: Mapping[str, Any]) -> str:
+    person = proposer["person"]
+    return f"{person['name']} ({proposer['actor']})" if person else str(proposer["actor"])
 
 
 def _signatures(proposal: Mapping[str, Any]) -> str:

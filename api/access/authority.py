@@ -11,7 +11,14 @@ from api.http.errors import Forbidden
 from api.http.route_access import Access
 from config.api_keys import ALL_SCOPES
 from governance.audit import AuditEvent
-from governance.authorization import ADMIN_KEY, PERSON, TENANT_KEY, Authorization
+from governance.authorization import (
+    ADMIN_KEY,
+    GOVERNANCE_KEY,
+    NO_KEY,
+    PERSON,
+    TENANT_KEY,
+    Authorization,
+)
 
 GOVERNANCE = "governance"
 
@@ -40,6 +47,10 @@ class Authority:
                 param=param,
             )
 
+    def record(self) -> dict[str, Any]:
+        """Whose change it is, as the audit records have it."""
+        return self.authorization.record() | ({"key": self.key} if self.key else {})
+
     def event(self, action: str, subject: str, outcome: str, detail: Mapping[str, Any]) -> AuditEvent:
         """The audit event of a change or an attempt."""
         key = {"key": self.key} if self.key else {}
@@ -59,6 +70,14 @@ def authorization_of_caller(caller: Caller) -> Authorization:
         return Authorization(caller.person.actor, PERSON, person=caller.person.record(caller.tenant.name))
     is_operator = Access.OPERATE.admits(caller.key.scopes)
     return Authorization(caller.tenant.name, ADMIN_KEY if is_operator else TENANT_KEY)
+
+
+def authority_to_propose(caller: Caller) -> Authority:
+    """That of a caller that makes, signs or withdraws a proposal. It changes nothing by itself."""
+    key = caller.key.id
+    by_key = Authorization(caller.tenant.name, GOVERNANCE_KEY if key else NO_KEY)
+    authorization = by_key if caller.person is None else authorization_of_caller(caller)
+    return Authority(authorization, caller.key.scopes, key)
 
 
 def authority_by_proposal(authorization: Authorization) -> Authority:

@@ -10,11 +10,15 @@ from typing import Any
 
 import orjson
 
+from governance.authorization import GOVERNANCE_KEY
 from governance.proposals.payload import canonical, digest, signing_payload
 
 ACCESS_CHANGE = "access-change"
 OPERATIONS = ("model-load", "model-unload", "cache-flush", "model-add", "model-remove", ACCESS_CHANGE)
 """What can be proposed; each has a rule of its own in the configuration."""
+
+Record = Mapping[str, Any]
+"""Who causes a change, as the audit has it: `actor`, `authority`, and `key` or `person` if it has one."""
 
 SIGNATURE_FIELD = "sig "
 """Begins the names of the fields with signatures; the rest is the signer's name."""
@@ -54,9 +58,9 @@ class Signature:
 class NewProposal:
     """What a proposal is made of. `plan_digest` covers what must still hold at the start.
 
-    `tenant` and `key` are those of the proposer ("": it has none), `threshold` and `signers` those
-    of the operation's rule at this time, `runner` is the platform's id. Raises `NotCanonical` for a body
-    without a canonical form.
+    `tenant` and `key` are those of the proposer ("": it has none), `by` names it, `threshold` and `signers`
+    are those of the operation's rule at this time, `runner` is the platform's id. Raises `NotCanonical` for a
+    body without a canonical form.
     """
 
     operation: str
@@ -65,6 +69,7 @@ class NewProposal:
     plan_digest: str
     tenant: str
     key: str
+    by: Record
     threshold: int
     signers: tuple[str, ...]
     runner: str
@@ -76,6 +81,7 @@ class NewProposal:
             "plan": orjson.dumps(self.plan),
             "plan_digest": self.plan_digest,
             "key": self.key,
+            "by": orjson.dumps(self.by),
             "threshold": self.threshold,
             "signers": orjson.dumps(self.signers),
             "runner": self.runner,
@@ -148,6 +154,7 @@ def parse_proposal(id: str, row: Mapping[bytes, bytes]) -> Proposal:
         plan_digest=text["plan_digest"].decode(),
         tenant=text["tenant"].decode(),
         key=text["key"].decode(),
+        by=_proposer(text),
         threshold=int(text["threshold"]),
         signers=tuple(orjson.loads(text["signers"])),
         runner=text["runner"].decode(),
@@ -161,6 +168,13 @@ def parse_proposal(id: str, row: Mapping[bytes, bytes]) -> Proposal:
         operation_id=text["operation_id"].decode() or None,
         reason=text["reason"].decode() or None,
     )
+
+
+def _proposer(text: Mapping[str, bytes]) -> Record:
+    if "by" in text:
+        by: Record = orjson.loads(text["by"])
+        return by
+    return {"actor": text["tenant"].decode(), "authority": GOVERNANCE_KEY}  # an earlier version has stored it
 
 
 def _seconds(us: bytes | None) -> float | None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from governance.proposals.proposal import (
     NewProposal,
     Proposal,
     ProposalStatus,
+    Record,
     Signature,
     new_proposal_id,
     parse_proposal,
@@ -30,9 +30,6 @@ LUA = Path(__file__).parent.parent / "lua"
 HISTORY_S = 30 * 86_400.0
 """How long an ended proposal can be read; the audit chain keeps what it did for ever."""
 
-GOVERNANCE_KEY = "governance key"
-"""The authority of a caller that proposes, signs or withdraws."""
-
 MAX_OPEN_OF_TENANT = 50
 MAX_OPEN = 500
 """The most proposals that wait for signatures or their start: of a tenant, and in all."""
@@ -43,9 +40,6 @@ MAX_KEPT = 10_000
 MAX_READ = 1000
 """The most proposals that one page reads; with a filter it may be shorter than asked for, and not the
 last."""
-
-Record = Mapping[str, str]
-"""Who causes a change, for the audit: `caller_record`, or the record of an authorization."""
 
 CURSOR = re.compile(r"([0-9]{1,17})-(proposal_[0-9a-f]{24})")
 
@@ -81,7 +75,7 @@ class ProposalStore:
             max_open=MAX_OPEN,
             ttl_us=self._ttl_us,
             max_proposals=MAX_KEPT,
-            by=orjson.dumps(caller_record(new.tenant, new.key)),
+            by=orjson.dumps(new.by),
             operation=new.operation,
             fields=[part for field in fields.items() for part in field],
         )
@@ -200,12 +194,6 @@ class ProposalStore:
 
     def _key(self, name: str) -> str:
         return f"{self.scripts.prefix}{name}"
-
-
-def caller_record(tenant: str, key: str) -> dict[str, str]:
-    """The record of a caller; `key` is the id of its API key, "" without one."""
-    record = {"actor": tenant, "authority": GOVERNANCE_KEY if key else "no key"}
-    return record | {"key": key} if key else record
 
 
 def unknown_proposal(id: str) -> UnknownProposal:

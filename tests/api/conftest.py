@@ -57,7 +57,14 @@ from api.webhooks.store import WebhookStore
 from api.webhooks.targets import targets_of
 from api.wiring import open_proposals
 from config.api_keys import digest_of
-from config.settings import ApiSettings, ModelDefinition, RedisSettings, Settings, Tenant
+from config.settings import (
+    OIDC_SECRET_VARIABLE,
+    ApiSettings,
+    ModelDefinition,
+    RedisSettings,
+    Settings,
+    Tenant,
+)
 from fleet.adding.plan import plan_addition
 from fleet.fleet import Fleet
 from fleet.presets import PresetService
@@ -160,7 +167,11 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         BatchStore(client, settings.redis.prefix),
         SessionStore(client, settings.redis.prefix),
         SignInStore(client, settings.redis.prefix),
-        OidcProvider(settings.oidc, settings.api.threads, {"OIDC_SECRET": CLIENT_SECRET}),
+        OidcProvider(
+            settings.oidc,
+            settings.api.threads,
+            dict.fromkeys(("OIDC_SECRET", OIDC_SECRET_VARIABLE), CLIENT_SECRET),
+        ),
         SharedKeyFiles(settings.governance.op_token_key_path),
         AttemptLimit(client, settings),
         MetricSamples(client, settings),

@@ -12,11 +12,11 @@ import yaml
 from click.testing import CliRunner
 
 from config.load import load_settings
-from config.settings import ROOT, ApiSettings, WorkerSettings
+from config.settings import OIDC_SECRET_VARIABLE, ROOT, ApiSettings, WorkerSettings
 from config.sources import KEY_VARIABLES, NAMED_VARIABLES, SECTION_VARIABLE, TENANT_VARIABLE
 from stoker.cli import cli
 
-OWN_VARIABLES = {"FLOWER_BASIC_AUTH", "CUDA_VISIBLE_DEVICES", "HF_HOME"}
+OWN_VARIABLES = {"FLOWER_BASIC_AUTH", "CUDA_VISIBLE_DEVICES", "HF_HOME", OIDC_SECRET_VARIABLE}
 RESET = object()
 
 

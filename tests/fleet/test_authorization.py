@@ -12,7 +12,7 @@ import pytest
 from fleet.errors import InsufficientMemory, NotAuthorized, StateConflict
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome, LoadRequest
-from governance.authorization import ADMIN_KEY, OP_TOKEN, PLATFORM, PROPOSAL, Authorization
+from governance.authorization import ADMIN_KEY, OP_TOKEN, PLATFORM, PROPOSAL, Authorization, authorization_of
 from governance.proposals.store import ProposalStore
 from tests.fleet.races import run_concurrently
 from tests.governance.proposals.samples import BY, NEW, new, signature
@@ -22,6 +22,13 @@ from tests.support.simulated_platform import SimulatedPlatform
 TOKEN = Authorization("acme", OP_TOKEN, signers=("ann", "bob"), nonces=("d" * 64,))
 OTHER = replace(TOKEN, nonces=("e" * 64,))
 APPROVED = Authorization("acme", PROPOSAL, signers=("ann", "bob"), proposal="proposal_1")
+
+
+def test_a_consequence_of_an_operation_has_its_authority_without_what_was_used_up() -> None:
+    person = {"subject": "id-of-ann", "name": "Ann"}
+    approved = replace(APPROVED, person=person)
+    assert authorization_of(approved.record()) == replace(approved, proposal=None)
+    assert authorization_of(None) == PLATFORM
 
 
 def used_by(platform: SimulatedPlatform, token: Authorization = TOKEN) -> str | None:

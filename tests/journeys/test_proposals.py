@@ -17,7 +17,7 @@ import pytest
 
 from governance.op_tokens.signer_keys import create_signer_key, read_signer_key
 from governance.proposals.proposal import Signature
-from governance.proposals.store import ProposalStore, caller_record
+from governance.proposals.store import ProposalStore
 from tests.support.event_follower import following
 from tests.support.other_api import other_api
 from tests.support.platform import ROOT, Platform, running_platform
@@ -186,7 +186,9 @@ def test_a_proposal_whose_process_was_killed_before_the_start_is_started_once(go
         governed.sign(proposal, governed.holders[0])
         # all that a process has done that is killed between the last signature and the start
         value = governed.holders[1].sign(proposal["payload"].encode())
-        store.sign(proposal["id"], Signature("bob", "k1", value, 0.0), caller_record("admin", ""))
+        store.sign(
+            proposal["id"], Signature("bob", "k1", value, 0.0), {"actor": "admin", "authority": "no key"}
+        )
         id = proposal["id"]
         platform.wait_for(lambda id=id: governed.get(id)["status"] == "started", START_S, "start")
         platform.wait_state("later", "unloaded" if state == "loaded" else "loaded")

@@ -42,7 +42,7 @@ def proposal(**changes: Any) -> Json:
         "plan": PLAN.document(),
         "plan_digest": PLAN.digest,
         "runner_id": "runner_1",
-        "proposer": {"tenant": "admin", "key": None},
+        "proposer": {"actor": "admin", "person": None, "tenant": "admin", "key": None},
         "threshold": 2,
         "signers": ["alice", "bob"],
         "signatures": [],

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { detailOf, ownerOf, SESSION_TABLE, type BrowserSession } from '../src/lib/services/browser_sessions';
+import { landingOf } from '../src/lib/pages';
+import { detailOf, OWN_SESSION_TABLE, ownerOf, SESSION_TABLE, type BrowserSession } from '../src/lib/services/browser_sessions';
 import { providerAnswer } from '../src/lib/services/session';
 import { rowsOf, viewOf } from '../src/lib/services/table';
 import { text } from '../src/lib/text';
@@ -42,10 +43,24 @@ test('a session names its person or its key', () => {
 	expect([ownerOf(of_person), detailOf(of_person)]).toEqual(['Vera Viewer', 'id-of-vera']);
 	expect([ownerOf(of_key), detailOf(of_key)]).toEqual(['key_1', null]);
 	expect(ownerOf({ ...of_key, key: null })).toBe(text.sessions.unknownKey);
+	expect(OWN_SESSION_TABLE.columns.map(({ id }) => id)).toEqual(['owner', 'address', 'browser', 'created', 'used', 'actions']);
 	expect(rowsOf([of_key, of_person], viewOf('', SESSION_TABLE), SESSION_TABLE).map(({ id }) => id)).toEqual(['b', 'a']);
 });
 
 test('the reason of a disabled action names the role of a person and the scope of a key', () => {
 	expect(text.session.mayNot('operate', ['viewer'])).toContain('operator or admin');
 	expect(text.session.mayNot('operate', [])).toContain('scope operate');
+});
+
+test.each([
+	['/admin/models', ['inference', 'read'], '/admin/models'],
+	['/admin/sessions', ['inference', 'read', 'operate'], '/admin'],
+	['/admin/sessions', ['inference', 'read', 'admin'], '/admin/sessions'],
+	['/admin/models', ['inference'], '/account'],
+	['/admin/unknown', ['inference', 'read'], '/admin'],
+	['/account', ['inference'], '/account'],
+	['/', ['inference', 'read'], '/'],
+	['https://evil.example', ['inference', 'read'], '/']
+])('a sign-in for %s with the scopes %j leads to %s', (wanted, scopes, landing) => {
+	expect(landingOf(wanted, scopes)).toBe(landing);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { differencesOf } from '../src/lib/services/proposal_view';
+import { differencesOf, proposerOf } from '../src/lib/services/proposal_view';
 import type { Comparison, Proposal } from '../src/lib/services/proposals';
 
 function proposal(operation: string, body: object, plan: object): Proposal {
@@ -26,4 +26,10 @@ test.each([
 	['cache-flush', { scope: 'all' }]
 ])('nothing is compared for %s without values', (operation, body) => {
 	expect(differencesOf(proposal(operation, body, { covers: {} }), comparison)).toEqual({ rows: [], same: 0, isCompared: false });
+});
+
+test('a proposal names the person or the tenant that has proposed it', () => {
+	const of = (proposer: object) => proposerOf({ proposer } as Proposal);
+	expect(of({ actor: 'acme', person: null, tenant: 'acme', key: 'key_1' })).toBe('acme');
+	expect(of({ actor: 'ada@example.com', person: { name: 'Ada' }, tenant: 'acme', key: null })).toBe('Ada (ada@example.com)');
 });

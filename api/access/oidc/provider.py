@@ -25,7 +25,7 @@ from api.access.oidc.errors import ProviderUnavailable, SignInRefused
 from api.access.oidc.id_token import MAX_KEYS, Expected, UnknownKey, verify_id_token
 from config.errors import ConfigError
 from config.oidc_schema import is_safe_url
-from config.settings import OidcSettings
+from config.settings import OIDC_SECRET_VARIABLE, OidcSettings
 from config.version import version
 from http_client.client import HttpClient, HttpError, HttpResponse
 
@@ -72,7 +72,7 @@ class OidcProvider:
     def __init__(self, settings: OidcSettings, threads: int, environ: Mapping[str, str] = os.environ) -> None:
         self.settings = settings
         self._max_waiting = max(1, threads // WAITING_SHARE)
-        self._secret = environ.get(settings.secret_variable) if settings.secret_variable else None
+        self._secret = environ.get(settings.secret_variable or OIDC_SECRET_VARIABLE) or None
         if settings.issuer is not None and settings.secret_variable and not self._secret:
             raise ConfigError(
                 f"oidc.secret_variable: {settings.secret_variable} is not set in the environment of the API: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from api.access.authority import authority_to_propose
 from api.access.caller import Caller
 from api.approvals.lifecycle.attempts import AttemptLimit
 from api.approvals.proposals.rules import rule_for_proposals
@@ -12,11 +13,11 @@ from api.approvals.proposals.start import start
 from api.http.errors import Forbidden
 from api.services import AppServices
 from config.settings import Settings
-from governance.audit import AuditEvent, AuditLog
+from governance.audit import AuditLog
 from governance.proposals.errors import ProposalEnded, SignatureRefused
 from governance.proposals.proposal import Proposal, ProposalStatus, Signature
 from governance.proposals.signatures import verify
-from governance.proposals.store import ProposalStore, caller_record
+from governance.proposals.store import ProposalStore
 
 
 def sign(services: AppServices, caller: Caller, id: str, body: Mapping[str, Any]) -> Proposal:
@@ -27,13 +28,13 @@ def sign(services: AppServices, caller: Caller, id: str, body: Mapping[str, Any]
     """
     services[AttemptLimit].count(caller.tenant.name)
     proposal = services[ProposalStore].get(id)
-    by = caller_record(caller.tenant.name, caller.key.id)
+    authority = authority_to_propose(caller)
     try:
-        signed = services[ProposalStore].sign(id, _verified(services, proposal, body), by)
+        signature = _verified(services, proposal, body)
+        signed = services[ProposalStore].sign(id, signature, authority.record())
     except (SignatureRefused, ProposalEnded, Forbidden) as error:
         detail = {"signer": body["signer"], "kid": body.get("kid"), "reason": error.message}
-        event = AuditEvent(by["actor"], by["authority"], "sign_proposal", id, "refused", detail)
-        services[AuditLog].record(event)
+        services[AuditLog].record(authority.event("sign_proposal", id, "refused", detail))
         raise
     if signed.status is ProposalStatus.APPROVED:
         signed = start(services, signed)
@@ -43,8 +44,8 @@ def sign(services: AppServices, caller: Caller, id: str, body: Mapping[str, Any]
 
 def withdraw(services: AppServices, caller: Caller, id: str) -> Proposal:
     """Withdraw a proposal. Raises `UnknownProposal`, `ProposalEnded`, `StorageUnavailable`."""
-    by = caller_record(caller.tenant.name, caller.key.id)
-    withdrawn = services[ProposalStore].withdraw(id, f"withdrawn by {caller.tenant.name}", by)
+    by = authority_to_propose(caller).record()
+    withdrawn = services[ProposalStore].withdraw(id, f"withdrawn by {by['actor']}", by)
     services[AuditLog].sync()
     return withdrawn
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from api.access.authority import authority_to_propose
 from api.access.caller import Caller
 from api.approvals.lifecycle.authorize import check_models
 from api.approvals.proposals.changes import proposed_change
@@ -16,11 +17,11 @@ from api.http.errors import InvalidRequest
 from api.services import AppServices
 from config.settings import Settings
 from fleet.fleet import Fleet
-from governance.audit import AuditEvent, AuditLog
+from governance.audit import AuditLog
 from governance.proposals.payload import NotCanonical, canonical
 from governance.proposals.proposal import NewProposal, Proposal
 from governance.proposals.signatures import signers_of
-from governance.proposals.store import ProposalStore, caller_record
+from governance.proposals.store import ProposalStore
 from store.errors import Rejected, StorageFull, StorageUnavailable
 
 MAX_BODY_BYTES = 16 * 1024
@@ -33,14 +34,13 @@ def propose(services: AppServices, caller: Caller, operation: str, body: Mapping
     Raises `Forbidden` if the operation's rule has no place for proposals, `InvalidRequest` and what the
     operation itself raises for this body, `TooManyProposals`, `StorageUnavailable`.
     """
-    by = caller_record(caller.tenant.name, caller.key.id)
     try:
         proposal = services[ProposalStore].create(_new(services, caller, operation, body))
     except (StorageUnavailable, StorageFull):
         raise
     except Rejected as error:
         detail = {"code": error.code, "message": error.message}
-        event = AuditEvent(by["actor"], by["authority"], "propose", operation, "refused", detail)
+        event = authority_to_propose(caller).event("propose", operation, "refused", detail)
         services[AuditLog].record(event)
         raise
     services[AuditLog].sync()
@@ -65,6 +65,7 @@ def _new(services: AppServices, caller: Caller, operation: str, body: Mapping[st
         plan_digest=plan.digest,
         tenant=caller.tenant.name,
         key=caller.key.id,
+        by=authority_to_propose(caller).record(),
         threshold=rule.threshold,
         signers=signers_of(rule, services[Settings].governance.signers),
         runner=services[Fleet].runner_id(),

@@ -50,9 +50,28 @@ def _described(description: str, **more: object) -> dict[str, Any]:
     return {"description": description, **more}
 
 
+class ProposerPerson(marshmallow.Schema):
+    """A person that made a proposal, as at that time."""
+
+    issuer = fields.String(required=True)
+    subject = fields.String(required=True, metadata=_described("The person's id at the provider (`sub`)."))
+    name = fields.String(required=True)
+    roles = fields.List(fields.String(), required=True)
+    tenant = fields.String(required=True)
+
+
 class ProposerObject(marshmallow.Schema):
     """The caller that made a proposal."""
 
+    actor = fields.String(
+        required=True, metadata=_described("As the audit names it: a person's address, or the tenant.")
+    )
+    person = fields.Nested(
+        ProposerPerson,
+        required=True,
+        allow_none=True,
+        metadata=_described("Who has signed in by the provider; null for a key."),
+    )
     tenant = fields.String(required=True)
     key = fields.String(
         required=True, allow_none=True, metadata=_described("The id of its API key; null without a key.")

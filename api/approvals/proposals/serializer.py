@@ -22,7 +22,12 @@ def serialize_proposal(proposal: Proposal) -> dict[str, Any]:
         "body_digest": proposal.body_digest,
         "plan_digest": proposal.plan_digest,
         "runner_id": proposal.runner,
-        "proposer": {"tenant": proposal.tenant, "key": proposal.key or None},
+        "proposer": {
+            "actor": proposal.by["actor"],
+            "person": proposal.by.get("person"),
+            "tenant": proposal.tenant,
+            "key": proposal.key or None,
+        },
         "threshold": proposal.threshold,
         "signers": list(proposal.signers),
         "signatures": [

@@ -87,7 +87,8 @@ def _start(services: AppServices, proposal: Proposal) -> None:
     if plan.digest != proposal.plan_digest:
         changes = changes_since(Plan.from_document(proposal.plan), plan)
         raise _Outdated(f"the plan no longer holds: {', '.join(changes)}")
-    change.start(services, Authorization(proposal.tenant, PROPOSAL, signers, proposal=proposal.id), plan)
+    actor, person = proposal.by["actor"], proposal.by.get("person")
+    change.start(services, Authorization(actor, PROPOSAL, signers, proposal=proposal.id, person=person), plan)
 
 
 def _approvers(services: AppServices, proposal: Proposal) -> tuple[str, ...]:

@@ -102,6 +102,14 @@ def test_a_person_gets_a_session_with_the_scopes_of_its_roles(
     assert refused.json["error"]["message"] == "this request needs the role admin; you have operator"
 
 
+def test_the_client_s_secret_is_in_a_variable_of_its_own_unless_another_is_named(
+    start: Callable[..., Process], oidc_settings: Settings, provider: OidcProvider
+) -> None:
+    oidc = replace(oidc_settings.oidc, secret_variable=None)
+    browser = browser_of(start(replace(oidc_settings, oidc=oidc)))
+    assert sign_in_as(browser, provider, "vera").json["person"]["name"] == "Vera Viewer"
+
+
 def test_a_person_that_signs_in_for_the_chat_has_no_admin_part(
     browser: FlaskClient, provider: OidcProvider
 ) -> None:

@@ -14,13 +14,14 @@ NEW = NewProposal(
     plan_digest="ab" * 32,
     tenant="acme",
     key="key_1",
+    by={"actor": "acme", "authority": "governance key", "key": "key_1"},
     threshold=2,
     signers=("alice", "bob", "carol"),
     runner="runner-1",
 )
 
 
-BY = {"actor": "acme", "authority": "governance key", "key": "key_1"}
+BY = NEW.by
 
 
 def new(**fields: Any) -> NewProposal:

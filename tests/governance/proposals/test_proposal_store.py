@@ -287,3 +287,11 @@ def test_each_change_waits_for_the_audit_chain(
     assert details[1] == {"signer": "alice", "kid": "alice-1", "key": "key_1"}
     assert details[4]["reason"] == "the files of alpha changed"
     assert log.finding() is None
+
+
+def test_a_proposal_that_an_earlier_version_has_stored_names_its_tenant(
+    store: ProposalStore, client: redis.Redis, settings: Settings
+) -> None:
+    id = store.create(NEW).id
+    client.hdel(f"{{{settings.redis.prefix}}}:proposal:{id}", "by")
+    assert store.get(id).by == {"actor": "acme", "authority": "governance key"}

@@ -12,6 +12,8 @@ import pytest
 from tests.support.platform import Platform
 from tests.ui.browser.conftest import HOSTILE, check_accessible
 
+OWN_PAGE = {"X-Stoker-UI": "1", "Sec-Fetch-Site": "same-origin"}
+
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 
@@ -71,6 +73,15 @@ def test_a_tenant_s_key_shows_its_own_account(
     assert key not in page.content()
     assert page.locator("main img").count() == 0, "the label is text"
     check_accessible(page)
+    body = {"key": key, "admin": False}
+    assert platform.request("POST", "/v1/session", body, key, **OWN_PAGE)[0] == 201
+    page.reload()
+    sessions = page.get_by_role("table", name="Sessions")
+    assert sessions.get_by_text("this one").count() == 1
+    sessions.get_by_role("button", name="End the session from 127.0.0.1").click()
+    page.get_by_role("dialog").get_by_role("button", name="End").click()
+    sessions.get_by_role("button", name="End the session").wait_for(state="detached")
+    assert sessions.locator("tbody").count() == 1
 
 
 def test_the_chat_leads_to_the_account_and_an_administrator_s_page_does(

@@ -30,12 +30,11 @@ def acme(tmp_path: Any, provider: OidcProvider) -> Iterator[Platform]:
     oidc = {
         "issuer": provider.issuer,
         "client_id": CLIENT_ID,
-        "secret_variable": "OIDC_SECRET",
         "name": "Acme",
         "groups": GROUPS,
     }
     local = {"models": {"stub": {"backend": "stub"}}, "oidc": oidc}
-    environment = {"CUDA_VISIBLE_DEVICES": "", "OIDC_SECRET": CLIENT_SECRET}
+    environment = {"CUDA_VISIBLE_DEVICES": "", "STOKER_OIDC_CLIENT_SECRET": CLIENT_SECRET}
     with running_platform(tmp_path, local, "--port", "0", "--no-flower", environment=environment) as platform:
         yield platform
 

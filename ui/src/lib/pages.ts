@@ -15,3 +15,13 @@ export const PAGES = [
 	{ route: '/admin/approvals', title: text.nav.approvals },
 	{ route: '/admin/audit', title: text.nav.audit }
 ] as const;
+
+type Route = (typeof PAGES)[number]['route'] | '/account' | '/';
+
+/** The page after a sign-in: the wanted one, or the nearest that a session with these scopes may see. */
+export function landingOf(wanted: string, scopes: readonly string[]): Route {
+	const page = PAGES.find(({ route }) => route === wanted)?.route ?? (wanted.startsWith('/admin/') ? '/admin' : undefined);
+	if (page === undefined) return wanted === '/account' ? wanted : '/';
+	if (!scopes.includes('read') && scopes.includes('inference')) return '/account';
+	return page === '/admin/sessions' && !scopes.includes('admin') ? '/admin' : page;
+}

@@ -108,6 +108,9 @@ export const text = {
 		unknownKey: 'a revoked key',
 		end: 'End',
 		endOf: (owner: string) => `End the session of ${owner}`,
+		endFrom: (address: string, at: string) => `End the session from ${address || 'an unknown address'} of ${at}`,
+		own: 'These browsers are signed in as you, or with the same key. The button Sign out ends the session of this one.',
+		endOwnMeans: 'Its next request is refused, and its streams end within some seconds.',
 		endMeans:
 			'Its next request is refused, and its streams end within some seconds. Signing in again is possible: revoke the key, or change ' +
 			'the groups of the person at the provider, to prevent that.'
@@ -1099,7 +1102,7 @@ export const text = {
 		ends: 'Time left',
 		timeOver: 'it has expired',
 		proposedBy: 'Proposed by',
-		proposedAt: (tenant: string, at: string) => `${tenant}, ${at}`,
+		proposedAt: (proposer: string, at: string) => `${proposer}, ${at}`,
 		ended: 'Ended',
 		id: 'Proposal',
 		platform: 'Platform',

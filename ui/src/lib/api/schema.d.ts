@@ -5278,7 +5278,16 @@ export interface components {
             threshold: number;
         };
         ProposerObject: {
+            actor: string;
             key: string | null;
+            person: components["schemas"]["ProposerPerson"] | null;
+            tenant: string;
+        };
+        ProposerPerson: {
+            issuer: string;
+            name: string;
+            roles: string[];
+            subject: string;
             tenant: string;
         };
         QueueListing: {

@@ -11,6 +11,16 @@ export async function readSessions(): Promise<BrowserSession[]> {
 	return (await call(api.GET('/v1/admin/sessions'))).data;
 }
 
+/** Those of the same person or the same key. Raises `ApiProblem`. */
+export async function readOwnSessions(): Promise<BrowserSession[]> {
+	return (await call(api.GET('/v1/account/sessions'))).data;
+}
+
+/** End a session of the same person or the same key. Raises `ApiProblem`. */
+export async function endOwnSession(id: string): Promise<void> {
+	await call(api.DELETE('/v1/account/sessions/{id}', { params: { path: { id } } }));
+}
+
 /** End a session. Raises `ApiProblem`. */
 export async function endSession(id: string): Promise<void> {
 	await call(api.DELETE('/v1/admin/sessions/{id}', { params: { path: { id } } }));
@@ -44,4 +54,10 @@ export const SESSION_TABLE: TableModel<BrowserSession> = {
 	key: ({ id }) => id,
 	sort: 'used',
 	isDescending: true
+};
+
+/** The sessions of one person or one key. */
+export const OWN_SESSION_TABLE: TableModel<BrowserSession> = {
+	...SESSION_TABLE,
+	columns: SESSION_TABLE.columns.filter(({ id }) => id !== 'tenant' && id !== 'roles')
 };

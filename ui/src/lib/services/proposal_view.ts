@@ -21,6 +21,11 @@ export function subjectOf({ operation, body, plan }: Proposal): string {
 	return first(body['modelId'], body['name'], body['tag'], body['tenantId'], body['scope']);
 }
 
+/** Who has proposed it: a person with the name that the audit has for it, or a tenant. */
+export function proposerOf({ proposer: { actor, person } }: Proposal): string {
+	return person ? `${person.name} (${actor})` : actor;
+}
+
 function first(...values: unknown[]): string {
 	return values.find((value): value is string => typeof value === 'string' && value !== '') ?? text.common.unknown;
 }

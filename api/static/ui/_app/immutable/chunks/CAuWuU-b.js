@@ -1,4 +1,8 @@
+<<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/CAuWuU-b.js
 import{Y as z,p as it,a0 as H,k as $,o as O,j as p,B as R,n as F,t as B,m as _,q as m,g as a,v as k,l as y,i as D,d as v,z as g,N as lt,y as ct,s as J,C as I}from"./lliy16Dm.js";import{D as dt,P as ut}from"./BPhXKrh0.js";import{f as ft,e as vt}from"./BHYsFhEb.js";import{s as pt}from"./D9eG9SKv.js";import{j as M,R as mt,k as A}from"./SIcfWWFt.js";function gt(t,n,e,o){const r=[`# ${x(t.title)}`,`*${o.exported} ${new Date(t.changedAt).toISOString()}*`];for(const i of n)r.push(...xt(i,e,o));return`${r.filter(Boolean).join(`
+========
+import{Y as z,p as it,a0 as H,k as $,o as O,j as p,B as R,n as F,t as B,m as _,q as m,g as a,v as k,l as y,i as D,d as v,z as g,N as lt,y as ct,s as J,C as I}from"./g3PZcZWi.js";import{D as dt,P as ut}from"./PcHmmr6Q.js";import{f as ft,e as vt}from"./BHYsFhEb.js";import{s as pt}from"./D9eG9SKv.js";import{j as M,R as mt,k as A}from"./B8Q1n6jh.js";function gt(t,n,e,o){const r=[`# ${x(t.title)}`,`*${o.exported} ${new Date(t.changedAt).toISOString()}*`];for(const i of n)r.push(...xt(i,e,o));return`${r.filter(Boolean).join(`
+>>>>>>>> people2:api/static/ui/_app/immutable/chunks/CvAMOZEC.js
 
 `)}
 `}function xt(t,n,e){return t.role==="tool"?[`**${e.toolResult}: ${x(t.name)}**`,W(t.output)]:t.role==="user"?[`## ${e.you}`,...T(t.attachments,n,e),t.text.trim()]:ht(t,n,e)}function ht(t,n,e){const o=t.continues===null?[`## ${e.assistant} (${x(t.model)})`]:[],r=t.reasoning.trim();return[...o,...r?[$t(`**${e.reasoning}**

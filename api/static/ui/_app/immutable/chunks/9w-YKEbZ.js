@@ -1,0 +1,1 @@
+import"./Df9VqVLc.js";
