@@ -53,8 +53,8 @@ class Caller:
     def sees(self, key: ApiKey) -> bool:
         """Whether it may read about a key of its tenant.
 
-        With the scope `read` about each, as at /v1/admin/keys, else about its own and those that have no scope
-        which it lacks.
+        With the scope `read` about each, as at /v1/admin/keys, else about its own and those that have no
+        scope which it lacks.
         """
         own = with_implied(self.key.scopes)
         return Access.READ.value in own or with_implied(key.scopes) <= own or key.id == self.key.id

@@ -68,7 +68,7 @@ class Person:
 
 
 def decode_person(text: bytes) -> Person:
-    """A person from the JSON text of a session. Roles and fields that this version does not know are left out."""
+    """A person from the JSON text of a session. Unknown roles and fields, of other versions, are left out."""
     raw = orjson.loads(text)
     known = {one.name: raw[one.name] for one in fields(Person)}
     return Person(**{**known, "roles": tuple(role for role in raw["roles"] if role in ROLE_SCOPES)})
