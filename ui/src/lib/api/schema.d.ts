@@ -1053,6 +1053,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/requests/{id}/texts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["retrieve_request_texts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/sessions": {
         parameters: {
             query?: never;
@@ -4145,6 +4163,10 @@ export interface components {
             /** @enum {string} */
             type: "json_schema";
         };
+        KeptText: {
+            isCut: boolean;
+            text: string;
+        };
         KeyBody: {
             expires_at?: number | null;
             label?: string | null;
@@ -5471,6 +5493,13 @@ export interface components {
             waitedMs: number | null;
             worker: string | null;
         };
+        RequestTextsObject: {
+            answer: components["schemas"]["KeptText"];
+            id: string;
+            /** @enum {string} */
+            object: "request.texts";
+            prompt: components["schemas"]["KeptText"];
+        };
         RequestTokens: {
             audioMs: number;
             cached: number;
@@ -5892,6 +5921,7 @@ export interface components {
             budget_soft?: number | null;
             budget_tokens?: number | null;
             comfyui_workflows?: boolean | null;
+            keep_texts?: boolean | null;
             max_bytes?: number | null;
             /** @enum {string|null} */
             max_priority?: "high" | "normal" | "low" | null;
@@ -5911,6 +5941,7 @@ export interface components {
             budget_soft?: number | null;
             budget_tokens?: number | null;
             comfyui_workflows?: boolean | null;
+            keep_texts?: boolean | null;
             max_bytes?: number | null;
             /** @enum {string|null} */
             max_priority?: "high" | "normal" | "low" | null;
@@ -5963,6 +5994,7 @@ export interface components {
             created_at: number | null;
             ignored: string[];
             is_configured: boolean;
+            keep_texts: boolean;
             keys: number;
             max_bytes: number | null;
             /** @enum {string} */
@@ -13221,6 +13253,84 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RequestObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    retrieve_request_texts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestTextsObject"];
                 };
             };
             400: {

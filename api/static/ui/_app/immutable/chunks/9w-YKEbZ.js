@@ -1,1 +1,0 @@
-import"./Df9VqVLc.js";

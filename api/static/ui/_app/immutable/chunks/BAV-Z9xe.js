@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/BAV-Z9xe.js
-import{D as n,f as r}from"./lliy16Dm.js";import{f as s}from"./CFfzb7lL.js";const u=6e4;let e=0;function a(){n(()=>{if(!r.mayInspect)return;let i;function t(){clearTimeout(i),document.hidden?i=setTimeout(()=>s.pause(),u):s.resume()}return e+=1,t(),document.addEventListener("visibilitychange",t),()=>{e-=1,clearTimeout(i),document.removeEventListener("visibilitychange",t),e===0&&queueMicrotask(()=>e===0&&s.pause())}})}export{a as u};
-========
-import{D as n,f as r}from"./g3PZcZWi.js";import{f as s}from"./Df9VqVLc.js";const u=6e4;let e=0;function a(){n(()=>{if(!r.mayInspect)return;let i;function t(){clearTimeout(i),document.hidden?i=setTimeout(()=>s.pause(),u):s.resume()}return e+=1,t(),document.addEventListener("visibilitychange",t),()=>{e-=1,clearTimeout(i),document.removeEventListener("visibilitychange",t),e===0&&queueMicrotask(()=>e===0&&s.pause())}})}export{a as u};
->>>>>>>> people2:api/static/ui/_app/immutable/chunks/CurEyziz.js

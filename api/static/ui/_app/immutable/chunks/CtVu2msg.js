@@ -1,0 +1,1 @@
+import"./C4gJ62FI.js";

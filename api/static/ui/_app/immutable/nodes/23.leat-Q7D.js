@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/Df9VqVLc.js";export{m as component};

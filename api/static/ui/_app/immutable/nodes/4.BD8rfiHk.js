@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/Df9VqVLc.js";export{e as component};
