@@ -76,8 +76,9 @@ def send_requests(platform: Platform) -> None:
 
 
 def exceed_a_limit(platform: Platform) -> None:
-    """Requests of a tenant that may send one."""
-    platform.admin("POST", "/v1/admin/tenants", {"name": "limited", "rate_limit": "1req/hour"})
+    """Requests of a tenant that may send one, and which has a budget."""
+    limits = {"rate_limit": "1req/hour", "budget_tokens": 1_000_000, "budget_soft": 0.8}
+    platform.admin("POST", "/v1/admin/tenants", {"name": "limited", **limits})
     _, created = platform.admin("POST", "/v1/admin/keys", {"tenant": "limited", "scopes": ["inference"]})
     body = {"model": "stub", "input": "/stub tokens=1"}
     # 401 until each process knows the key
