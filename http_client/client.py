@@ -113,7 +113,7 @@ class HttpClient:
         """
         all_headers = {**self._headers, **headers} if headers else dict(self._headers)
         if body is not None:
-            all_headers.setdefault("content-type", "application/json")
+            all_headers["content-type"] = (headers or {}).get("content-type", "application/json")
             all_headers["content-length"] = str(len(body))
         request = head(f"{method} {f'{self._base}{path}' or '/'}", all_headers)
         return _Request(self, request, body or b"", read_timeout_s)

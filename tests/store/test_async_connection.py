@@ -158,7 +158,10 @@ def test_a_call_raises_when_redis_cannot_be_reached(run):
 def test_all_calls_share_one_attempt_to_connect(closing_server: ClosingServer, run):
     async def exchange():
         scripts = AsyncScripts(AsyncConnection(closing_server.settings), "test", LUA)
-        calls = [scripts.run("heartbeat", worker="w1", incarnation="1", lease_us=1) for _ in range(20)]
+        calls = [
+            scripts.run("heartbeat", worker="w1", incarnation="1", lease_us=1, report=1, tokens=[])
+            for _ in range(20)
+        ]
         return await asyncio.gather(*calls, return_exceptions=True)
 
     assert {type(outcome) for outcome in run(exchange())} == {StorageUnavailable}

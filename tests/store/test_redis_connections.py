@@ -61,7 +61,7 @@ def test_a_call_connects_once_when_no_connection_can_be_opened(closing_server: C
 
     for expected in (1, 2):
         with pytest.raises(StorageUnavailable):
-            scripts.run("heartbeat", worker="w1", incarnation="1", lease_us=1)
+            scripts.run("heartbeat", worker="w1", incarnation="1", lease_us=1, report=1, tokens=[])
         assert closing_server.accepted == expected
 
 
@@ -84,7 +84,9 @@ def test_a_connect_is_given_up_within_its_time_when_the_server_is_frozen(frozen_
     start = time.monotonic()
 
     with pytest.raises(StorageUnavailable):
-        Scripts(client, "test", LUA).run("heartbeat", worker="w1", incarnation="1", lease_us=1)
+        Scripts(client, "test", LUA).run(
+            "heartbeat", worker="w1", incarnation="1", lease_us=1, report=1, tokens=[]
+        )
     with pytest.raises(TimeoutError):
         client.ping()
 

@@ -120,11 +120,9 @@ def test_a_budget_refuses_in_all_processes_until_an_administrator_raises_it(serv
     body = {"model": "alpha", "messages": [{"role": "user", "content": "Hi"}]}
     _, refused = call(served, "/v1/chat/completions", "sk-spender", body)
     error, budget = refused["error"], use_of(served, "spender")["budget"]
-    assert (error["code"], error["unit"], error["limit"], error["used"]) == (
-        *("budget_exceeded", "tokens", 20),
-        budget["tokens"]["used"],
-    )
-    assert error["used"] >= 20
+    assert (error["code"], error["unit"], error["limit"]) == ("budget_exceeded", "tokens", 20)
+    # further requests that were admitted before may end meanwhile
+    assert 20 <= error["used"] <= budget["tokens"]["used"]
     assert budget["tokens"]["most"] == 20
     assert (budget["gpu_s"]["most"], budget["soft"], budget["resets_at"]) == (None, 0.5, error["resetAt"])
     wait_until(lambda: call(served, "/v1/account", "sk-spender")[1]["limits"]["at_limit"] == ["budget"], 20)

@@ -12,11 +12,13 @@ import yaml
 from api.operations.alerts.evaluation import Evaluation, evaluate
 from api.operations.alerts.rules import BY_NAME, RULES
 from api.operations.metrics.collector import PlatformCollector, PlatformState, StateReader
+from config.limits import Budget
 from config.settings import ModelDefinition
 from fleet.memory import DeviceMemory, Gpu
 from fleet.model_row import ModelRow
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
+from scheduler.budgets import BudgetUse
 from scheduler.counters import Counters
 from tests.deploy.monitoring import ALERTS, metric_names, program
 
@@ -73,8 +75,16 @@ class Course(StateReader):
             models,
             [] if 60 <= at < 64 else workers,
             [],
+            budgets={
+                "broken": self._use(90 if 10 <= at < 20 else 120 if 20 <= at < 30 else 10),
+                "well": self._use(70),
+            },
         )
         return self.state
+
+    @staticmethod
+    def _use(tokens: int) -> BudgetUse:
+        return BudgetUse(Budget(tokens=100, soft=0.8), tokens, 0.0, 0)
 
     @staticmethod
     def _gpu(index: int, is_full: bool) -> Gpu:

@@ -289,7 +289,7 @@ def test_a_gap_stays_visible_and_its_growth_counts_for_no_rate(sampled: Sampled)
     sampled.advance(60)
     sampled.take()
     before, after = sampled.processes[0].read().samples
-    assert after["at"] - before["at"] == pytest.approx(60, abs=1)
+    assert after["at"] - before["at"] > 59
     assert after["output_tokens_per_s"] is None
     assert after["refusals_429"] is None
     assert sampled.processes[0].read().models == []
