@@ -16,6 +16,7 @@ from flask.testing import FlaskClient
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
 
+from api.access import session_store
 from api.access.oidc import provider as provider_module
 from api.access.oidc.sign_in_store import MAX_OF_ADDRESS, VALID_S, SignInStore
 from api.access.session_store import ADMIN_IDLE_S, SessionStore
@@ -454,6 +455,35 @@ def test_an_administrator_lists_and_ends_sessions(process: Process, provider: Oi
     assert error_of(ada.delete(path)) == (404, "not_found", "id")
     event = last_audited(process)
     assert (event.actor, event.subject, event.outcome) == ("ada@example.com", of_vera["id"], "refused")
+
+
+def test_a_session_beyond_the_list_is_counted_and_ended(
+    process: Process, browser: FlaskClient, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vera = browser_of(process)
+    sign_in_as(vera, provider, "vera")
+    sign_in_as(browser, provider, "ada")
+    oldest = browser.get(ADMIN_SESSIONS).json["data"][1]
+    monkeypatch.setattr(session_store, "MAX_LISTED", 1)
+    listed = browser.get(ADMIN_SESSIONS).json
+    assert ([row["is_current"] for row in listed["data"]], listed["total"]) == ([True], 2)
+    assert listed["has_more"] is True
+    assert browser.delete(f"{ADMIN_SESSIONS}/{oldest['id']}").json["deleted"] is True
+    assert error_of(vera.get(MODELS)) == (401, "session_ended", None)
+    listed = browser.get(ADMIN_SESSIONS).json
+    assert (listed["total"], listed["has_more"]) == (1, False)
+
+
+def test_a_session_after_its_longest_time_is_neither_listed_nor_counted(
+    process: Process, browser: FlaskClient, provider: OidcProvider
+) -> None:
+    sign_in_as(browser, provider, "vera")
+    store = services_of(process)[SessionStore]
+    (session,) = store.listed()
+    store.scripts.client.hset(f"{store.scripts.prefix}session:{session.id}", "ends_us", "1")
+    assert process.delete(f"{ADMIN_SESSIONS}/{session.id}").status_code == 404
+    listed = process.get(ADMIN_SESSIONS).json
+    assert (listed["data"], listed["total"]) == ([], 0)
 
 
 def test_people_and_keys_list_and_end_their_own_sessions_alone(
