@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import time
 from base64 import urlsafe_b64encode
@@ -20,8 +21,11 @@ from api.access import session_store
 from api.access.oidc import provider as provider_module
 from api.access.oidc.sign_in_store import MAX_OF_ADDRESS, VALID_S, SignInStore
 from api.access.session_store import ADMIN_IDLE_S, SessionStore
+from api.access.session_watch import SessionWatch
+from api.http.open_streams import OpenStreams
 from config.settings import OidcGroup, OidcSettings, Settings
 from governance.audit import AuditLog
+from store.async_connection import AsyncConnection
 from tests.api.access.conftest import Process, error_of, services_of
 from tests.api.access.test_sessions import ADMIN_MODELS, MODELS, SESSION, browser_of, later, sign_in
 from tests.api.conftest import ADMIN_KEY
@@ -416,6 +420,54 @@ def test_sessions_of_people_end_with_the_provider_in_the_configuration(
     other = browser_of(start(changed))
     other.set_cookie("stoker_session", cookie.value, path="/v1")
     assert error_of(other.get(MODELS)) == (401, "session_ended", None)
+
+
+def test_a_stream_of_a_person_ends_after_the_longest_time_of_the_session(
+    process: Process, browser: FlaskClient, provider: OidcProvider
+) -> None:
+    sign_in_as(browser, provider, "vera")
+    services = services_of(process)
+    store = services[SessionStore]
+    (session,) = store.listed()
+    key = f"{store.scripts.prefix}session:{session.id}"
+
+    async def look() -> tuple[bool, bool]:
+        connection = AsyncConnection(services[Settings])
+        watch = SessionWatch(connection, services[Settings].redis.prefix)
+        with watch.hold(session.id):
+            await watch.poll()
+            before = watch.is_live(session.id)
+            store.scripts.client.hset(key, "ends_us", str(int((time.time() - 1) * 1e6)))
+            await watch.poll()
+            after = watch.is_live(session.id)
+        await connection.close()
+        return before, after
+
+    assert asyncio.run(look()) == (True, False)
+
+
+@pytest.mark.parametrize("path", ["/v1/admin/events", "/models/sse"])
+def test_a_stream_of_a_person_ends_with_the_tenant(
+    start: Callable[..., Process], oidc_settings: Settings, provider: OidcProvider, path: str
+) -> None:
+    oidc = replace(oidc_settings.oidc, groups={"operators": OidcGroup("operator", "team")})
+    process = start(replace(oidc_settings, oidc=oidc))
+    assert process.post("/v1/admin/tenants", json={"name": "team"}).status_code == 201
+    browser = browser_of(process)
+    sign_in_as(browser, provider, "oscar")
+    cookie = browser.get_cookie("stoker_session", path="/v1")
+    assert cookie is not None
+    browser.set_cookie(
+        "stoker_session", cookie.value, path="/models"
+    )  # which a browser does not do by itself
+    services = services_of(process)
+    stream = browser.get(path)
+    assert (stream.status_code, len(services[OpenStreams])) == (200, 1)
+    assert process.delete("/v1/admin/tenants/team").status_code == 200
+    sweeps = asyncio.run_coroutine_threadsafe(services[OpenStreams].run(), services.loop)
+    for _ in stream.iter_encoded():  # until the stream ends
+        pass
+    sweeps.cancel()
 
 
 def test_the_audit_names_the_person(process: Process, provider: OidcProvider) -> None:
