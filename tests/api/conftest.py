@@ -159,7 +159,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         Authenticator(settings, registry),
         BatchStore(client, settings.redis.prefix),
         SessionStore(client, settings.redis.prefix),
-        SignInStore(client, settings.redis.prefix),
+        SignInStore(client, settings.redis.prefix, namespaces),
         OidcProvider(settings.oidc, settings.api.threads, {"OIDC_SECRET": CLIENT_SECRET}),
         SharedKeyFiles(settings.governance.op_token_key_path),
         AttemptLimit(client, settings),
