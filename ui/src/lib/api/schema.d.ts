@@ -1053,6 +1053,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/requests/{id}/texts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["retrieve_request_texts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/sessions": {
         parameters: {
             query?: never;
@@ -2722,6 +2740,7 @@ export interface components {
             data: components["schemas"]["BrowserSession"][];
             has_more: boolean;
             object?: unknown;
+            total: number;
         };
         BudgetUse: {
             gpu_s: components["schemas"]["TimeUse"];
@@ -4145,6 +4164,10 @@ export interface components {
             /** @enum {string} */
             type: "json_schema";
         };
+        KeptText: {
+            isCut: boolean;
+            text: string;
+        };
         KeyBody: {
             expires_at?: number | null;
             label?: string | null;
@@ -5462,6 +5485,13 @@ export interface components {
             waitedMs: number | null;
             worker: string | null;
         };
+        RequestTextsObject: {
+            answer: components["schemas"]["KeptText"];
+            id: string;
+            /** @enum {string} */
+            object: "request.texts";
+            prompt: components["schemas"]["KeptText"];
+        };
         RequestTokens: {
             audioMs: number;
             cached: number;
@@ -5883,6 +5913,7 @@ export interface components {
             budget_soft?: number | null;
             budget_tokens?: number | null;
             comfyui_workflows?: boolean | null;
+            keep_texts?: boolean | null;
             max_bytes?: number | null;
             /** @enum {string|null} */
             max_priority?: "high" | "normal" | "low" | null;
@@ -5902,6 +5933,7 @@ export interface components {
             budget_soft?: number | null;
             budget_tokens?: number | null;
             comfyui_workflows?: boolean | null;
+            keep_texts?: boolean | null;
             max_bytes?: number | null;
             /** @enum {string|null} */
             max_priority?: "high" | "normal" | "low" | null;
@@ -5954,6 +5986,7 @@ export interface components {
             created_at: number | null;
             ignored: string[];
             is_configured: boolean;
+            keep_texts: boolean;
             keys: number;
             max_bytes: number | null;
             /** @enum {string} */
@@ -13212,6 +13245,84 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RequestObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    retrieve_request_texts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestTextsObject"];
                 };
             };
             400: {

@@ -1,1 +1,0 @@
-import"./BtJYdwhE.js";

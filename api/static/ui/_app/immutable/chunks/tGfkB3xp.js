@@ -1,1 +1,0 @@
-import"./CFfzb7lL.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CFfzb7lL.js";export{m as component};

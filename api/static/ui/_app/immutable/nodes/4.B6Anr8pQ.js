@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/BtJYdwhE.js";export{e as component};

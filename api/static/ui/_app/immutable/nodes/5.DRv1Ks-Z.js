@@ -1,1 +1,0 @@
-import{D as e,E as n,s as m,a as i}from"../chunks/XA_lakRO.js";import{A as p}from"../chunks/BtJYdwhE.js";function f(o,r){p(o,{children:(t,d)=>{var a=e(),s=n(a);m(s,()=>r.children),i(t,a)},$$slots:{default:!0}})}export{f as component};
