@@ -162,7 +162,7 @@ def _add_stores(services: AppServices, client: redis.Redis) -> None:
         ReportTurns(),
         RejectionLog(client, settings),
         SessionStore(client, prefix),
-        SignInStore(client, prefix),
+        SignInStore(client, prefix, services[CacheNamespaces]),
         UsageStore(client, settings),
         configured_keys(settings),
     )

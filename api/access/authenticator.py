@@ -16,6 +16,7 @@ from typing import Protocol
 
 from api.access.caller import Caller, Identity
 from api.access.open_mode import OpenMode
+from api.access.person import Person
 from api.access.registry import AccessRegistry
 from api.access.session_store import UsedSession
 from api.access.trusted_proxies import TrustedProxies
@@ -25,7 +26,7 @@ from api.http.server.cross_origin import ANY
 from config.api_keys import INFERENCE, SPEAKS_FOR_TENANTS, ApiKey, digest_of
 from config.errors import ConfigError
 from config.loopback import is_loopback
-from config.settings import DEFAULT_TENANT, Settings
+from config.settings import DEFAULT_TENANT, Settings, Tenant
 from config.tenant_schema import TENANT_NAME
 from store.errors import StokerError, StorageUnavailable
 
@@ -120,14 +121,28 @@ class Authenticator:
         """The identity of a session's API key or person, with all scopes. Raises what `identify` raises."""
         if used.person is None:
             return self.identity_of(used.key, headers)
-        name = DEFAULT_TENANT if self._one_tenant else used.person.tenant
-        tenant = self._registry.identities.tenants.get(name)
-        if tenant is None or used.person.issuer != self._issuer or not used.person.roles:
+        tenant = self._tenant_of(used.person)
+        if tenant is None:
             raise InvalidApiKey("this session has ended: sign in again", code="session_ended")
         named = headers.get(TENANT_HEADER)
-        if named is not None and named != name and not self._one_tenant:
+        if named is not None and named != tenant.name and not self._one_tenant:
             raise Forbidden("X-Tenant-ID is not your tenant", code="tenant_mismatch", param=TENANT_HEADER)
-        return Identity(tenant, ApiKey("", "", name, used.person.scopes), person=used.person)
+        return Identity(tenant, ApiKey("", "", tenant.name, used.person.scopes), person=used.person)
+
+    def is_valid(self, caller: Caller) -> bool:
+        """Whether the key or the person of a caller that was identified before may still call.
+
+        That the session has not ended is left to `SessionWatch`.
+        """
+        if caller.person is not None:
+            return self._tenant_of(caller.person) is not None
+        return self._registry.is_valid(caller.key)
+
+    def _tenant_of(self, person: Person) -> Tenant | None:
+        """The tenant of a person; None if it was removed, or the person's provider or roles were."""
+        if person.issuer != self._issuer or not person.roles:
+            return None
+        return self._registry.identities.tenants.get(DEFAULT_TENANT if self._one_tenant else person.tenant)
 
     def may_become_known(self, headers: Headers) -> bool:
         """Whether the key of a request is unknown here, and may be new (`AccessRegistry.follow_now`)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import marshmallow
@@ -14,7 +13,7 @@ from api.access.caller import Caller, current_caller
 from api.access.registry import AccessRegistry
 from api.access.session_request import current_session
 from api.access.session_schema import SessionPerson
-from api.access.session_store import MAX_LISTED, ListedSession, SessionStore
+from api.access.session_store import ListedSession, SessionStore
 from api.http.error_codes import STORAGE
 from api.http.errors import NotFound
 from api.http.http_responses import json_response
@@ -66,6 +65,9 @@ class BrowserSessionList(marshmallow.Schema):
     object = fields.Constant("list")
     data = fields.List(fields.Nested(BrowserSession), required=True)
     has_more = fields.Boolean(required=True)
+    total = fields.Integer(
+        required=True, metadata=_about("How many there are, those beyond the list included.")
+    )
 
 
 class EndedSession(marshmallow.Schema):
@@ -87,7 +89,7 @@ def list_own_sessions() -> Response:
 
     Those of the same person or of the same key, the one that was used last first.
     """
-    return _listed(current_services(), _own(current_caller()))
+    return _listed(_owner(current_caller()))
 
 
 @routes.endpoint(
@@ -104,7 +106,9 @@ def end_own_session(id: str) -> Response:
     Its next request is refused (401 `session_ended`) by all API processes, and its streams end within some
     seconds.
     """
-    _find(_own(current_caller()), id)
+    key, found = _owner(current_caller()), service(SessionStore).found(id)
+    if found is None or found.key != key:
+        raise _no_such_session()
     service(SessionStore).end_by_id(id)
     return json_response({"id": id, "object": "browser_session", "deleted": True})
 
@@ -118,10 +122,9 @@ def end_own_session(id: str) -> Response:
 def list_sessions() -> Response:
     """List the sessions of all browsers
 
-    The one that was used last first, 1,000 at most.
+    The one that was used last first, 1,000 at most; `total` is the number of all, and each can be ended.
     """
-    services = current_services()
-    return _listed(services, services[SessionStore].listed())
+    return _listed("")
 
 
 @routes.endpoint(
@@ -139,7 +142,9 @@ def end_session(id: str) -> Response:
     the key, or change the person's groups at the provider, to prevent that.
     """
     services = current_services()
-    found = _find(services[SessionStore].listed(), id)
+    found = services[SessionStore].found(id)
+    if found is None:
+        raise _no_such_session()
     services[SessionStore].end_by_id(id)
     row = _row(services, found)
     owner = found.person.actor if found.person else row["key"] or "a revoked key"
@@ -148,23 +153,21 @@ def end_session(id: str) -> Response:
     return json_response({"id": id, "object": "browser_session", "deleted": True})
 
 
-def _own(caller: Caller) -> list[ListedSession]:
-    """The sessions of the caller; none without a key."""
-    key = caller.person.id if caller.person else caller.key.digest
-    return service(SessionStore).listed(key) if key else []
+def _owner(caller: Caller) -> str | None:
+    """The digest of the caller's key, or the person's id; None without a key."""
+    return caller.person.id if caller.person else caller.key.digest or None
 
 
-def _find(sessions: Iterable[ListedSession], id: str) -> ListedSession:
-    """The session with this id among these. Raises `NotFound`."""
-    found = next((session for session in sessions if session.id == id), None)
-    if found is None:
-        raise NotFound("there is no such session, or it has ended", param="id")
-    return found
+def _no_such_session() -> NotFound:
+    return NotFound("there is no such session, or it has ended", param="id")
 
 
-def _listed(services: AppServices, sessions: list[ListedSession]) -> Response:
+def _listed(owner: str | None) -> Response:
+    """The sessions of this key or person, "" for all; None has none."""
+    services = current_services()
+    total, sessions = (0, []) if owner is None else services[SessionStore].counted(owner)
     rows = [_row(services, session) for session in sessions]
-    return json_response({"object": "list", "data": rows, "has_more": len(rows) == MAX_LISTED})
+    return json_response({"object": "list", "data": rows, "has_more": total > len(rows), "total": total})
 
 
 def _row(services: AppServices, session: ListedSession) -> dict[str, Any]:

@@ -89,8 +89,8 @@ def sign_in(body: dict[str, Any]) -> Response:
     more: dict[str, Any] = {}
     as_admin = link is not None or bool(body.get("admin"))
     if answer is not None:
-        secret = request.cookies.get(SIGN_IN_COOKIE)
-        token, identity, begun = end_sign_in(services, answer, secret, earlier, browser)
+        cookie = request.cookies.get(SIGN_IN_COOKIE)
+        token, identity, begun = end_sign_in(services, answer, cookie, earlier, browser)
         as_admin, more = begun.as_admin, {"to": begun.to}
     elif link is not None:
         token, digest = sessions.begin_by_link(link, earlier, browser)

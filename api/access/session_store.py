@@ -169,14 +169,23 @@ class SessionStore:
 
         The one that was used last comes first; at most `MAX_LISTED`.
         """
-        rows = self.scripts.run(
+        return self.counted(key)[1]
+
+    def found(self, id: str) -> ListedSession | None:
+        """The session with this id, among however many; None if there is none."""
+        return next(iter(self.counted(id=id)[1]), None) if id else None
+
+    def counted(self, key: str = "", id: str = "") -> tuple[int, list[ListedSession]]:
+        """How many sessions there are, and those that `listed` returns; of these that with the id alone."""
+        total, *rows = self.scripts.run(
             "list_sessions",
             key=key,
+            id=id,
             idle_us=IDLE_S * 1_000_000,
             admin_idle_us=ADMIN_IDLE_S * 1_000_000,
             limit=MAX_LISTED,
         )
-        return [
+        return int(total), [
             ListedSession(
                 id.decode(),
                 owner.decode(),

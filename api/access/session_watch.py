@@ -1,4 +1,5 @@
-"""Ends the open streams of sessions: after a sign-out, and when the admin part was not used for too long.
+"""Ends the open streams of sessions: after a sign-out, after the longest time of a session, and when the
+admin part was not used for too long.
 
 A stream is no use of its session: a page that is left alone is signed out of the admin part. Once a second
 the process asks Redis for the sessions that have a stream; without one it sends nothing.
@@ -67,11 +68,13 @@ class SessionWatch:
         watched = list(self._streams)
         with redis_errors_translated():
             replies = await self._connection.exchange(
-                [("HGET", self._prefix + session, "admin_used_us") for session in watched]
+                [("HMGET", self._prefix + session, "admin_used_us", "ends_us") for session in watched]
             )
-        idle_since = (time.time() - ADMIN_IDLE_S) * 1e6
-        for session, used_us in zip(watched, replies, strict=True):
-            if isinstance(used_us, Exception):
-                raise used_us
-            if (used_us is None or float(used_us) < idle_since) and session in self._streams:
+        now_us = time.time() * 1e6
+        for session, reply in zip(watched, replies, strict=True):
+            if isinstance(reply, Exception):
+                raise reply
+            used_us, ends_us = reply
+            is_idle = used_us is None or float(used_us) < now_us - ADMIN_IDLE_S * 1e6
+            if (is_idle or (ends_us is not None and float(ends_us) <= now_us)) and session in self._streams:
                 self._ended.add(session)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flask import Response, request
 
+from api.access.authenticator import Authenticator
 from api.access.caller import current_caller
-from api.access.registry import AccessRegistry
 from api.access.session_request import current_session
 from api.access.session_watch import SessionWatch
 from api.http.detached import DetachedResponse
@@ -63,7 +63,7 @@ def follow_events() -> Response:
 
     async def serve(connection: ClientConnection) -> None:
         def is_running() -> bool:
-            if not services[ShutdownFlag].is_running() or not services[AccessRegistry].is_valid(caller.key):
+            if not services[ShutdownFlag].is_running() or not services[Authenticator].is_valid(caller):
                 return False
             return session is None or services[SessionWatch].is_live(session)
 

@@ -166,7 +166,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         Authenticator(settings, registry),
         BatchStore(client, settings.redis.prefix),
         SessionStore(client, settings.redis.prefix),
-        SignInStore(client, settings.redis.prefix),
+        SignInStore(client, settings.redis.prefix, namespaces),
         OidcProvider(
             settings.oidc,
             settings.api.threads,

@@ -1,15 +1,11 @@
 #!lua flags=allow-oom
--- Use up a sign-in: a state works once. Runs when memory is full, too: it only deletes.
+-- Use up a sign-in: a state works once. Runs when memory is full, too: only people whom the provider has signed in get
+-- here, and each use is kept for minutes.
 -- KEYS[1] prefix
--- args: sign_in
---   sign_in: digest of the state
--- returns {digest of the browser's cookie, redirect_url, to, '1' with the admin part, else '0'} | {} there is no such sign-in, or its time has passed
+-- args: sign_in use valid_us
+--   sign_in: digest of the state; use: random, the same when a call is repeated; valid_us: how long a sign-in is valid
+-- returns 1 | 0 it was used before
 -- include: store/base
-local sign_in = P .. 'sign_in:' .. args.sign_in
-local browser, redirect_url, to, as_admin, ends_us =
-  unpack(redis.call('HMGET', sign_in, 'browser', 'redirect_url', 'to', 'as_admin', 'ends_us'))
-if not browser then return {} end
-redis.call('DEL', sign_in)
-redis.call('ZREM', P .. 'sign_ins', args.sign_in)
-if NOW >= tonumber(ends_us) then return {} end
-return { browser, redirect_url, to, as_admin }
+local used, valid_s = P .. 'used_sign_in:' .. args.sign_in, math.ceil(tonumber(args.valid_us) / 1000000)
+local by = redis.call('SET', used, args.use, 'NX', 'GET', 'EX', valid_s)
+return (not by or by == args.use) and 1 or 0

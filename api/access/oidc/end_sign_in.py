@@ -29,18 +29,18 @@ Result = TypeVar("Result")
 def end_sign_in(
     services: AppServices,
     answer: Mapping[str, Any],
-    secret: str | None,
+    cookie: str | None,
     earlier: str | None,
     browser: Browser,
 ) -> tuple[str, Identity, SignIn]:
     """Begin the session of the person whom the provider's answer names.
 
-    `secret` is that of the cookie with which the sign-in began, `earlier` the token of the browser's session,
+    `cookie` is the one with which the sign-in began, `earlier` the token of the browser's session,
     which ends. Returns the session's token, the identity, and the sign-in as it began. Raises `NotFound`,
     `SignInRefused` and `ProviderUnavailable`.
     """
     provider = configured_provider(services)
-    sign_in = services[SignInStore].use(answer["state"], secret)
+    sign_in = services[SignInStore].open(answer["state"], cookie)
     provider.check_issuer(answer.get("iss"))
     code = answer.get("code")
     if code is None:
@@ -48,6 +48,7 @@ def end_sign_in(
     exchange = provider.exchange(code, sign_in.redirect_url, sign_in.verifier, sign_in.nonce)
     person = person_of(wait_for(services, exchange), provider.settings)
     identity = _identity(services, person)
+    services[SignInStore].use(sign_in)  # not before: what anyone can send must not fill Redis
     services[AuditLog].record(_authority(person).event("sign_in", person.actor, "done", {}))
     token = services[SessionStore].begin_of_person(
         person, provider.settings.session_s, earlier, browser, as_admin=sign_in.as_admin

@@ -48,8 +48,8 @@ def begin_oidc_sign_in(body: dict[str, Any]) -> Response:
     settings = provider.settings
     # the page's origin is checked, and the provider sends people to addresses alone that are registered there
     redirect_url = settings.redirect_url or f"{_origin()}{SIGN_IN_PAGE}"
-    begun = services[SignInStore].begin(
-        redirect_url, body.get("to") or "/", request.remote_addr, as_admin=bool(body.get("admin"))
+    begun, cookie = services[SignInStore].begin(
+        redirect_url, body.get("to") or "/", as_admin=bool(body.get("admin"))
     )
     parameters = {
         "response_type": "code",
@@ -63,7 +63,7 @@ def begin_oidc_sign_in(body: dict[str, Any]) -> Response:
     }
     url = wait_for(services, provider.authorization_url(parameters))
     response = json_response({"url": url}, 201)
-    set_cookie(request, response, SIGN_IN_COOKIE, begun.secret, VALID_S)
+    set_cookie(request, response, SIGN_IN_COOKIE, cookie, VALID_S)
     return response
 
 

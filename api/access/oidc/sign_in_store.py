@@ -1,37 +1,41 @@
 """The sign-ins for which a browser is at the provider: each ends once, in the browser in which it began.
 
-The browser holds a secret in a cookie, from which the PKCE verifier and the nonce follow; Redis holds the
-digests of the secret and of the state alone, so that neither of the two places suffices to end a sign-in.
+An open sign-in is in the browser's cookie alone, which only the platform can read: a secret, from which the
+PKCE verifier and the nonce follow, and the digest of the state. So sign-ins that anyone begins need no memory
+of the platform, and evict none of others. Redis has the states of those that the provider has ended.
 """
 
 from __future__ import annotations
 
 import base64
 import hmac
-import ipaddress
 import secrets
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
+import orjson
 import redis
 
 from api.access.oidc.errors import SignInRefused
 from api.access.session_request import digest_of_token
-from api.http.errors import ApiError
+from governance.cache_namespaces import CacheNamespaces
+from governance.sealed_texts import UnreadableError, seal, unseal
+from store.errors import StorageUnavailable
 from store.scripts import Scripts
 
 LUA = Path(__file__).parent.parent / "lua"
 
 VALID_S = 10 * 60
-MAX_OF_ADDRESS, MAX_SIGN_INS = 200, 10_000
 SECRET_BYTES = 32
-IPV6_NETWORK = 64
+PURPOSE, OWNER = b"stoker-sign-in-v1\n", b"sign-in"
+"""Of the key that seals the cookies, and of what is sealed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """What a browser keeps of a sign-in (`secret`), and what it passes through the provider (`state`).
+    """What the browser keeps of a sign-in (`secret`), and what it passes through the provider (`state`).
 
     `redirect_url` is where the provider sends it, `to` the page to return to; `as_admin`: the session has its
     admin part.
@@ -60,55 +64,52 @@ class SignIn:
 
 
 class SignInStore:
-    """Begins and uses sign-ins. Every method raises `StorageUnavailable` or `StorageFull`."""
+    """Begins, opens and uses sign-ins. Every method raises `StorageUnavailable` or `StorageFull`."""
 
-    def __init__(self, client: redis.Redis, prefix: str) -> None:
+    def __init__(self, client: redis.Redis, prefix: str, namespaces: CacheNamespaces) -> None:
         self.scripts = Scripts(client, prefix, LUA)
+        self._namespaces = namespaces
 
-    def begin(self, redirect_url: str, to: str, address: str | None, *, as_admin: bool) -> SignIn:
-        """Begin a sign-in of a client with this address. Raises `ApiError` (server_busy)."""
+    def begin(self, redirect_url: str, to: str, *, as_admin: bool) -> tuple[SignIn, str]:
+        """Begin a sign-in; returns it, and the value of the browser's cookie. Redis is not asked."""
         secret, state = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(2))
         begun = SignIn(secret, state, redirect_url, to, as_admin)
-        accepted = self.scripts.run(
-            "begin_sign_in",
-            sign_in=digest_of_token(begun.state),
-            browser=digest_of_token(begun.secret),
-            redirect_url=redirect_url,
-            to=to,
-            as_admin=int(as_admin),
-            address=network_of(address),
-            valid_us=VALID_S * 1_000_000,
-            max_of_address=MAX_OF_ADDRESS,
-            max=MAX_SIGN_INS,
-        )
-        if not accepted:
-            raise ApiError(
-                "too many sign-ins are open; try again in a minute", code="server_busy", retry_after_s=60
-            )
-        return begun
+        content = asdict(begun) | {"state": digest_of_token(state), "began_at": time.time()}
+        return begun, seal(self._key(), OWNER, orjson.dumps(content).decode())
 
-    def use(self, state: str, secret: str | None) -> SignIn:
-        """Use up a sign-in. Raises `SignInRefused`."""
-        reply = self.scripts.run("use_sign_in", sign_in=digest_of_token(state))
-        if not reply:
-            raise SignInRefused(
-                "this sign-in was used already or is older than 10 minutes: sign in again", param="state"
-            )
-        browser, redirect_url, to, as_admin = (part.decode() for part in reply)
-        if secret is None or not hmac.compare_digest(digest_of_token(secret), browser):
-            raise SignInRefused("this sign-in began in another browser: sign in again", param="state")
-        return SignIn(secret, state, redirect_url, to, as_admin == "1")
+    def open(self, state: str, cookie: str | None) -> SignIn:
+        """The sign-in with this state that began in the browser with this cookie. Raises `SignInRefused`."""
+        try:
+            content = orjson.loads(unseal(self._key(), OWNER, cookie or ""))
+        except UnreadableError:
+            raise _other_browser() from None
+        if not hmac.compare_digest(digest_of_token(state), content["state"]):
+            raise _other_browser()
+        if time.time() - content.pop("began_at") >= VALID_S:
+            raise _used()
+        return SignIn(**content | {"state": state})
+
+    def use(self, sign_in: SignIn) -> None:
+        """Use up a sign-in. Raises `SignInRefused` if it was used before."""
+        use = secrets.token_hex(8)
+        digest = digest_of_token(sign_in.state)
+        if not self.scripts.run("use_sign_in", sign_in=digest, use=use, valid_us=VALID_S * 1_000_000):
+            raise _used()
+
+    def _key(self) -> bytes:
+        key = self._namespaces.derived_key(PURPOSE)
+        if key is None:
+            raise StorageUnavailable("the platform's secret could not be read yet", retry_after_s=2)
+        return key
 
 
-def network_of(address: str | None) -> str:
-    """The address, or of IPv6 its network: a client has as many addresses of it as it likes."""
-    try:
-        parsed = ipaddress.ip_address((address or "").partition("%")[0])
-    except ValueError:
-        return "unknown"
-    if parsed.version == 6 and parsed.ipv4_mapped is None:
-        return str(ipaddress.ip_network((parsed, IPV6_NETWORK), strict=False).network_address)
-    return str(parsed)
+def _other_browser() -> SignInRefused:
+    return SignInRefused("this sign-in began in another browser: sign in again", param="state")
+
+
+def _used() -> SignInRefused:
+    message = "this sign-in was used already or is older than 10 minutes: sign in again"
+    return SignInRefused(message, param="state")
 
 
 def _derived(secret: str, purpose: str) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 from flask import Response
 
+from api.access.authenticator import Authenticator
 from api.access.authority import authorization_of_caller
 from api.access.caller import Caller, current_caller
 from api.access.governed_admin import AdminChange, check_not_governed
 from api.access.load_rights import check_may_load, may_operate, sees
-from api.access.registry import AccessRegistry
 from api.access.session_request import current_session
 from api.access.session_watch import SessionWatch
 from api.http.detached import DetachedResponse
@@ -141,7 +141,7 @@ def follow_router_events() -> Response:
 
     async def serve(connection: ClientConnection) -> None:
         def runs() -> bool:
-            if not services[ShutdownFlag].is_running() or not services[AccessRegistry].is_valid(caller.key):
+            if not services[ShutdownFlag].is_running() or not services[Authenticator].is_valid(caller):
                 return False
             return session is None or services[SessionWatch].is_live(session)
 

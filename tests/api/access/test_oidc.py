@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import time
 from base64 import urlsafe_b64encode
@@ -16,11 +17,15 @@ from flask.testing import FlaskClient
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
 
+from api.access import session_store
 from api.access.oidc import provider as provider_module
-from api.access.oidc.sign_in_store import MAX_OF_ADDRESS, VALID_S, SignInStore
+from api.access.oidc import sign_in_store
 from api.access.session_store import ADMIN_IDLE_S, SessionStore
+from api.access.session_watch import SessionWatch
+from api.http.open_streams import OpenStreams
 from config.settings import OidcGroup, OidcSettings, Settings
 from governance.audit import AuditLog
+from store.async_connection import AsyncConnection
 from tests.api.access.conftest import Process, error_of, services_of
 from tests.api.access.test_sessions import ADMIN_MODELS, MODELS, SESSION, browser_of, later, sign_in
 from tests.api.conftest import ADMIN_KEY
@@ -152,17 +157,28 @@ def test_a_sign_in_begins_a_new_session_and_ends_that_of_the_browser_before(
     assert error_of(other.get(MODELS)) == (401, "session_ended", None)
 
 
-@pytest.mark.parametrize("change", ["another browser", "used", "too old", "unknown"])
+@pytest.mark.parametrize("change", ["another browser", "used", "too old", "unknown", "altered"])
 def test_a_state_works_once_in_its_browser_and_for_ten_minutes(
-    process: Process, browser: FlaskClient, provider: OidcProvider, change: str
+    process: Process,
+    browser: FlaskClient,
+    provider: OidcProvider,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
 ) -> None:
-    answer = provider.authorize(begin(browser), "vera")
+    url = begin(browser)
+    answer = provider.authorize(url, "vera")
     if change == "another browser":
         browser = browser_of(process)
     elif change == "used":
         assert finish(browser, answer).status_code == 201
+        answer = provider.authorize(url, "vera")  # the provider gives a second code for it
     elif change == "too old":
-        services_of(process)[SignInStore].scripts.offset_us += VALID_S * 1_000_000
+        monkeypatch.setattr(sign_in_store, "VALID_S", 0)
+    elif change == "altered":
+        cookie = browser.get_cookie("stoker_sign_in", path="/v1/session")
+        assert cookie is not None
+        changed = cookie.value[:40] + ("A" if cookie.value[40] != "A" else "B") + cookie.value[41:]
+        browser.set_cookie("stoker_sign_in", changed, path="/v1/session")
     else:
         answer["state"] = "unknown"
     assert error_of(finish(browser, answer)) == (403, "sign_in_refused", "state")
@@ -401,19 +417,20 @@ def test_a_redirect_of_the_token_endpoint_is_not_followed(
     assert provider.requests.count("/token") == 1
 
 
-def test_open_sign_ins_of_an_address_are_bounded(
+def test_sign_ins_that_begin_evict_none_and_write_nothing(
     process: Process, browser: FlaskClient, provider: OidcProvider
 ) -> None:
     first = provider.authorize(begin(browser), "vera")
-    cookie = browser.get_cookie("stoker_sign_in", path="/v1/session")
-    assert cookie is not None
-    store = services_of(process)[SignInStore]
-    for _ in range(MAX_OF_ADDRESS):
-        store.begin(PAGE, "/", "127.0.0.1", as_admin=False)
-    assert error_of(finish(browser, first)) == (403, "sign_in_refused", "state")
-    prefix = store.scripts.prefix
-    assert store.scripts.client.zcard(f"{prefix}sign_ins") == MAX_OF_ADDRESS
-    assert len(list(store.scripts.client.scan_iter(f"{prefix}sign_in:*", count=1000))) == MAX_OF_ADDRESS
+    scripts = services_of(process)[SessionStore].scripts
+    before = set(scripts.client.scan_iter(f"{scripts.prefix}*", count=1000))
+    other = browser_of(process)
+    for _ in range(201):
+        answer = provider.authorize(begin(other), "vera") | {"code": "unknown"}
+    assert error_of(finish(other, answer)) == (403, "sign_in_refused", None)
+    assert set(scripts.client.scan_iter(f"{scripts.prefix}*", count=1000)) == before
+    assert finish(browser, first).status_code == 201
+    (used,) = scripts.client.keys(f"{scripts.prefix}used_sign_in:*")
+    assert 0 < scripts.client.ttl(used) <= sign_in_store.VALID_S
 
 
 def test_a_platform_without_a_provider_answers_404(start: Callable[..., Process]) -> None:
@@ -433,6 +450,54 @@ def test_sessions_of_people_end_with_the_provider_in_the_configuration(
     other = browser_of(start(changed))
     other.set_cookie("stoker_session", cookie.value, path="/v1")
     assert error_of(other.get(MODELS)) == (401, "session_ended", None)
+
+
+def test_a_stream_of_a_person_ends_after_the_longest_time_of_the_session(
+    process: Process, browser: FlaskClient, provider: OidcProvider
+) -> None:
+    sign_in_as(browser, provider, "vera")
+    services = services_of(process)
+    store = services[SessionStore]
+    (session,) = store.listed()
+    key = f"{store.scripts.prefix}session:{session.id}"
+
+    async def look() -> tuple[bool, bool]:
+        connection = AsyncConnection(services[Settings])
+        watch = SessionWatch(connection, services[Settings].redis.prefix)
+        with watch.hold(session.id):
+            await watch.poll()
+            before = watch.is_live(session.id)
+            store.scripts.client.hset(key, "ends_us", str(int((time.time() - 1) * 1e6)))
+            await watch.poll()
+            after = watch.is_live(session.id)
+        await connection.close()
+        return before, after
+
+    assert asyncio.run(look()) == (True, False)
+
+
+@pytest.mark.parametrize("path", ["/v1/admin/events", "/models/sse"])
+def test_a_stream_of_a_person_ends_with_the_tenant(
+    start: Callable[..., Process], oidc_settings: Settings, provider: OidcProvider, path: str
+) -> None:
+    oidc = replace(oidc_settings.oidc, groups={"operators": OidcGroup("operator", "team")})
+    process = start(replace(oidc_settings, oidc=oidc))
+    assert process.post("/v1/admin/tenants", json={"name": "team"}).status_code == 201
+    browser = browser_of(process)
+    sign_in_as(browser, provider, "oscar")
+    cookie = browser.get_cookie("stoker_session", path="/v1")
+    assert cookie is not None
+    browser.set_cookie(
+        "stoker_session", cookie.value, path="/models"
+    )  # which a browser does not do by itself
+    services = services_of(process)
+    stream = browser.get(path)
+    assert (stream.status_code, len(services[OpenStreams])) == (200, 1)
+    assert process.delete("/v1/admin/tenants/team").status_code == 200
+    sweeps = asyncio.run_coroutine_threadsafe(services[OpenStreams].run(), services.loop)
+    for _ in stream.iter_encoded():  # until the stream ends
+        pass
+    sweeps.cancel()
 
 
 def test_the_audit_names_the_person(process: Process, provider: OidcProvider) -> None:
@@ -472,6 +537,35 @@ def test_an_administrator_lists_and_ends_sessions(process: Process, provider: Oi
     assert error_of(ada.delete(path)) == (404, "not_found", "id")
     event = last_audited(process)
     assert (event.actor, event.subject, event.outcome) == ("ada@example.com", of_vera["id"], "refused")
+
+
+def test_a_session_beyond_the_list_is_counted_and_ended(
+    process: Process, browser: FlaskClient, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vera = browser_of(process)
+    sign_in_as(vera, provider, "vera")
+    sign_in_as(browser, provider, "ada")
+    oldest = browser.get(ADMIN_SESSIONS).json["data"][1]
+    monkeypatch.setattr(session_store, "MAX_LISTED", 1)
+    listed = browser.get(ADMIN_SESSIONS).json
+    assert ([row["is_current"] for row in listed["data"]], listed["total"]) == ([True], 2)
+    assert listed["has_more"] is True
+    assert browser.delete(f"{ADMIN_SESSIONS}/{oldest['id']}").json["deleted"] is True
+    assert error_of(vera.get(MODELS)) == (401, "session_ended", None)
+    listed = browser.get(ADMIN_SESSIONS).json
+    assert (listed["total"], listed["has_more"]) == (1, False)
+
+
+def test_a_session_after_its_longest_time_is_neither_listed_nor_counted(
+    process: Process, browser: FlaskClient, provider: OidcProvider
+) -> None:
+    sign_in_as(browser, provider, "vera")
+    store = services_of(process)[SessionStore]
+    (session,) = store.listed()
+    store.scripts.client.hset(f"{store.scripts.prefix}session:{session.id}", "ends_us", "1")
+    assert process.delete(f"{ADMIN_SESSIONS}/{session.id}").status_code == 404
+    listed = process.get(ADMIN_SESSIONS).json
+    assert (listed["data"], listed["total"]) == ([], 0)
 
 
 def test_people_and_keys_list_and_end_their_own_sessions_alone(

@@ -2740,6 +2740,7 @@ export interface components {
             data: components["schemas"]["BrowserSession"][];
             has_more: boolean;
             object?: unknown;
+            total: number;
         };
         BudgetUse: {
             gpu_s: components["schemas"]["TimeUse"];
