@@ -38,6 +38,7 @@ ADMINISTERED = {
     "DELETE /v1/admin/models/<model:name>",
     "DELETE /v1/admin/sessions/<id>",
     "DELETE /v1/admin/tenants/<name>",
+    "GET /v1/admin/requests/<id>/texts",
     "GET /v1/admin/sessions",
     "PATCH /v1/admin/keys/<id>",
     "PATCH /v1/admin/tenants/<name>",
