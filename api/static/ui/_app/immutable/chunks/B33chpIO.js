@@ -1,8 +1,4 @@
-<<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/B33chpIO.js
 import{Y as z,p as it,a0 as H,k as $,o as O,j as p,B as R,n as F,t as B,m as _,q as m,g as a,v as k,l as y,i as D,d as v,z as g,N as lt,y as ct,s as J,C as I}from"./B-cM6F7s.js";import{D as dt,P as ut}from"./C64icFh9.js";import{f as ft,e as vt}from"./BHYsFhEb.js";import{s as pt}from"./D9eG9SKv.js";import{j as M,R as mt,k as A}from"./i611v3b0.js";function gt(t,n,e,o){const r=[`# ${x(t.title)}`,`*${o.exported} ${new Date(t.changedAt).toISOString()}*`];for(const i of n)r.push(...xt(i,e,o));return`${r.filter(Boolean).join(`
-========
-import{Y as z,p as it,a0 as H,k as $,o as O,j as p,B as R,n as F,t as B,m as _,q as m,g as a,v as k,l as y,i as D,d as v,z as g,N as lt,y as ct,s as J,C as I}from"./_jm9D_IY.js";import{D as dt,P as ut}from"./D5Gjbtio.js";import{f as ft,e as vt}from"./BHYsFhEb.js";import{s as pt}from"./D9eG9SKv.js";import{j as M,R as mt,k as A}from"./BT4PSv3H.js";function gt(t,n,e,o){const r=[`# ${x(t.title)}`,`*${o.exported} ${new Date(t.changedAt).toISOString()}*`];for(const i of n)r.push(...xt(i,e,o));return`${r.filter(Boolean).join(`
->>>>>>>> mendc:api/static/ui/_app/immutable/chunks/Cz4Ut7Rw.js
 
 `)}
 `}function xt(t,n,e){return t.role==="tool"?[`**${e.toolResult}: ${x(t.name)}**`,W(t.output)]:t.role==="user"?[`## ${e.you}`,...T(t.attachments,n,e),t.text.trim()]:ht(t,n,e)}function ht(t,n,e){const o=t.continues===null?[`## ${e.assistant} (${x(t.model)})`]:[],r=t.reasoning.trim();return[...o,...r?[$t(`**${e.reasoning}**

@@ -1,5 +1,1 @@
-<<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/Bt2JeCXx.js
 import{D as n,f as r}from"./B-cM6F7s.js";import{f as s}from"./C4gJ62FI.js";const u=6e4;let e=0;function a(){n(()=>{if(!r.mayInspect)return;let i;function t(){clearTimeout(i),document.hidden?i=setTimeout(()=>s.pause(),u):s.resume()}return e+=1,t(),document.addEventListener("visibilitychange",t),()=>{e-=1,clearTimeout(i),document.removeEventListener("visibilitychange",t),e===0&&queueMicrotask(()=>e===0&&s.pause())}})}export{a as u};
-========
-import{D as n,f as r}from"./_jm9D_IY.js";import{f as s}from"./RpiVDgGg.js";const u=6e4;let e=0;function a(){n(()=>{if(!r.mayInspect)return;let i;function t(){clearTimeout(i),document.hidden?i=setTimeout(()=>s.pause(),u):s.resume()}return e+=1,t(),document.addEventListener("visibilitychange",t),()=>{e-=1,clearTimeout(i),document.removeEventListener("visibilitychange",t),e===0&&queueMicrotask(()=>e===0&&s.pause())}})}export{a as u};
->>>>>>>> mendc:api/static/ui/_app/immutable/chunks/B88nZFml.js
