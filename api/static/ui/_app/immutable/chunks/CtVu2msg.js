@@ -1,1 +1,0 @@
-import"./C4gJ62FI.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/C4gJ62FI.js";export{m as component};

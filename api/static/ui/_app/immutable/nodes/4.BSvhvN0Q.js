@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/C4gJ62FI.js";export{e as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/BtIvSZLW.js";export{e as component};
