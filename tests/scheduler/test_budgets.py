@@ -119,7 +119,7 @@ def test_a_clock_that_is_set_back_takes_nothing_off_the_use(platform: SimulatedP
     use = use_of(platform, budget)
     assert use.tokens == 70
     assert 0 <= use.gpu_s < 1
-    assert refusal(platform, budget).unit == "tokens"
+    assert refusal(platform, budget).details["unit"] == "tokens"
 
 
 def test_a_repeat_of_an_admitted_request_is_not_refused(platform: SimulatedPlatform) -> None:

@@ -178,8 +178,9 @@ class FakeLedger:
             return None
         return row, None if row.status.is_terminal and not row.store else self.jobs[id].generation
 
-    def delete(self, id: str, _tenant: str) -> bool:
-        return self.rows.pop(id, None) is not None
+    def delete(self, id: str, tenant: str) -> bool:
+        row = self.lookup(id, tenant)
+        return row is not None and row.store and self.rows.pop(id) is row
 
     def subscribe(self, id: str, _subscriber: str) -> Status | None:
         row = self.rows.get(id)
