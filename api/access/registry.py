@@ -51,7 +51,7 @@ class AccessRegistry:
         self._lock = threading.Lock()
         self._version = ""
         self._allowed: list[str] | None = None
-        """The tenants whose texts Redis was told to keep."""
+        """The tenants in the latest call of `allow_texts`; None before the first."""
         self.is_complete = store is None
         """Whether the keys in Redis were read once: before, an unknown key may be one of them."""
         self.identities = self._identities_of(StoredAccess())

@@ -204,11 +204,13 @@ def delete_response(id: str) -> Response:
     async def send_answer(connection: ClientConnection) -> None:
         ledger = services[AsyncLedger]
         row = await ledger.lookup(id, tenant)
-        if (row is not None and row.store) or not await ledger.delete(id, tenant):
+        if row is not None and row.store:
             row = _check_stored(id, row)
             if (conversation := decode_metadata(row).echo.get("conversation")) is not None:
                 await settle_response(services, conversation["id"], tenant, id)
             await ledger.delete(id, tenant)
+        elif not await ledger.delete(id, tenant):  # not even its texts are kept
+            _check_stored(id, row)
         send_json(connection, {"id": id, "object": "response", "deleted": True})
 
     return DetachedResponse(send_answer)
