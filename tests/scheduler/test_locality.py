@@ -156,6 +156,8 @@ def test_of_displaced_prefixes_only_the_first_is_written_again_where_a_longer_on
     assert tags() == {1: "08", 2: "09", 3: "03"}
     run(platform, [*chat, key(4, 4, 1200)])
     assert tags() == {1: "01", 2: "09", 3: "03", 4: "04"}
+    run(platform, [key(5, 1, 300), key(6, 2, 600), key(5, 3, 900)])
+    assert tags()[5] == "01", "the first one, which other prompts share"
 
 
 def test_a_tenant_keeps_the_turns_of_some_hundred_chats(platform: SimulatedPlatform) -> None:

@@ -181,7 +181,8 @@ local function read_prefixes(model, text_of_keys)
     tokens_in = function(replica) return (reuse_of(name_of(replica))) end,
 
     -- Write that a replica is given these prefixes. A prefix that another one has displaced displaces it only if no
-    -- longer one is known, which leads to the replica as well, or if it is the first, which other requests share.
+    -- longer one is known, which leads to the replica as well, or if it is the first, which other requests share. None
+    -- displaces the first one of its own prompt.
     -- Returns the tokens that it probably does not compute again, the mark of that prefix if it must have been stored in the
     -- meantime, else '-', and what `count_stored` needs: `<bucket> <tokens by bytes; 0: not all of them> <ratio or ->`.
     note = function(replica)
@@ -198,7 +199,7 @@ local function read_prefixes(model, text_of_keys)
             holders[#holders + 1], holders[#holders + 2] = name, mark
           end
         end
-        if at == 1 or at > known or holders_of(at)() then
+        if at == 1 or field ~= fields[1] and (at > known or holders_of(at)()) then
           changes[#changes + 1], changes[#changes + 2] = field, table.concat(holders, ' ')
         end
       end

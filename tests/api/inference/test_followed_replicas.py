@@ -85,7 +85,7 @@ def served(shared_server: ValkeyServer, tmp_path_factory: pytest.TempPathFactory
     """The secret of the namespaces is fixed: which keys fall in one place of the table differs with it."""
     folder: Path = tmp_path_factory.mktemp("api")
     with redis.Redis.from_url(shared_server.url) as client:
-        client.set("followed:cache_secret", bytes(SECRET_BYTES))
+        client.set("{followed}:cache_secret", bytes(SECRET_BYTES))
     with serving(
         shared_server,
         folder,
