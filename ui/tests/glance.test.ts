@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { fullestWorkers, mostTokens, nearestLimits } from '../src/lib/services/glance';
+import { fullestWorkers, modelsToLoad, mostTokens, nearestLimits } from '../src/lib/services/glance';
+import type { Model } from '../src/lib/services/models';
 import { withParameter } from '../src/lib/services/table';
 import type { TenantRow, TenantUse } from '../src/lib/services/tenants';
 import type { UsageReport } from '../src/lib/services/usage';
@@ -52,6 +53,14 @@ test('the live workers with the least memory left come first, and those of unkno
 	const workers = [worker('unknown', null), worker('empty', [90, 100]), worker('full', [5, 50]), worker('gone', [0, 50], 'lost')];
 	expect(fullestWorkers(workers, 3).map(({ name }) => name)).toEqual(['full', 'empty', 'unknown']);
 	expect(modelsOf(worker('any', null))).toEqual(['a', 'b']);
+});
+
+test('of the models that are not loaded those of the latest loads come first', () => {
+	const model = (name: string, at: number | null, runtime_state = 'unloaded') =>
+		({ name, runtime_state, last_load: at === null ? null : { at, override: {}, replicas: null } }) as unknown as Model;
+	const models = [model('b', null), model('a', null), model('old', 1), model('loaded', 9, 'loaded'), model('new', 2, 'failed')];
+	expect(modelsToLoad(models, 3).map(({ name }) => name)).toEqual(['new', 'old', 'a']);
+	expect(modelsToLoad([model('loaded', 9, 'loaded')], 3)).toEqual([]);
 });
 
 test('a parameter of an address is set and taken away, and the others stay', () => {

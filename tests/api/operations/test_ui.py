@@ -97,6 +97,17 @@ def test_a_path_of_no_file_is_the_apis_error_and_is_not_stored(browser: FlaskCli
     assert answer.headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.parametrize(("path", "start"), [("nothing", "./"), ("admin/nothing/x", "../../")])
+def test_a_browser_gets_a_page_that_leads_to_the_first_one_when_a_path_has_no_file(
+    browser: FlaskClient, path: str, start: str
+) -> None:
+    answer = browser.get(f"/ui/{path}", headers={"Accept": "text/html,application/xml;q=0.9,*/*;q=0.8"})
+    assert (answer.status_code, answer.content_type) == (404, "text/html; charset=utf-8")
+    assert re.findall(r'href="([^"]*)"', answer.text) == [start]
+    assert answer.headers["Content-Security-Policy"] == "default-src 'none'"
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
 def test_a_page_is_reached_by_one_path_only_which_carries_its_policy(browser: FlaskClient) -> None:
     for path in ("/static/ui/index.html", "/static/./ui/index.html", "/static/swagger-ui/../ui/index.html"):
         assert browser.get(path).status_code == 404, path

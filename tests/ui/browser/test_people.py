@@ -74,5 +74,11 @@ def test_people_of_each_role_sign_in_and_an_administrator_ends_a_session(
     vera.reload()
     vera.get_by_role("button", name="Sign in with Acme").wait_for()
     assert vera.get_by_text("Vera Viewer").count() == 0
+    assert ada.get_by_text("sessions that were used last").count() == 0
+    ada.route(
+        "**/v1/admin/sessions", lambda route: route.fulfill(json={**route.fetch().json(), "total": 1203})
+    )
+    ada.get_by_text("of 1203 sessions that were used last").wait_for()
+    ada.unroute_all(behavior="wait")
     for page in (vera, oscar, ada):
         close(page.context)

@@ -93,6 +93,8 @@ export const text = {
 	sessions: {
 		title: 'Sessions',
 		empty: 'No browser is signed in.',
+		notListed: (listed: number, all: number) =>
+			`These are the ${listed} of ${all} sessions that were used last. The others follow when some of these are ended.`,
 		columns: {
 			owner: 'Person or key',
 			roles: 'Roles',
@@ -1530,7 +1532,10 @@ export const text = {
 				`${{ requests: 'requests', tokens: 'tokens', running: 'running', waiting: 'waiting', bytes: 'stored', budget: 'budget of the month' }[limit]}: ${used} of ${total}`,
 			noLimits: 'No tenant uses anything of a limit.',
 			workers: 'Workers with the least memory left',
-			free: (free: string, total: string) => `${free} of ${total} free`
+			free: (free: string, total: string) => `${free} of ${total} free`,
+			models: 'Models that are not loaded, the latest loads first',
+			allLoaded: 'All models are loaded.',
+			noModels: 'No models are configured.'
 		},
 		course: 'Over time',
 		range: 'Time that the charts show',

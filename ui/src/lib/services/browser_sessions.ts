@@ -6,14 +6,17 @@ import { text } from '$lib/text';
 
 export type BrowserSession = components['schemas']['BrowserSession'];
 
-/** All sessions, the one that was used last first. Raises `ApiProblem`. */
-export async function readSessions(): Promise<BrowserSession[]> {
-	return (await call(api.GET('/v1/admin/sessions'))).data;
+/** Those that were used last, and the number of all. */
+export type SessionList = Pick<components['schemas']['BrowserSessionList'], 'data' | 'total'>;
+
+/** The sessions of all, the one that was used last first. Raises `ApiProblem`. */
+export async function readSessions(): Promise<SessionList> {
+	return await call(api.GET('/v1/admin/sessions'));
 }
 
 /** Those of the same person or the same key. Raises `ApiProblem`. */
-export async function readOwnSessions(): Promise<BrowserSession[]> {
-	return (await call(api.GET('/v1/account/sessions'))).data;
+export async function readOwnSessions(): Promise<SessionList> {
+	return await call(api.GET('/v1/account/sessions'));
 }
 
 /** End a session of the same person or the same key. Raises `ApiProblem`. */

@@ -1,13 +1,14 @@
 import { api } from '$lib/api/client';
 import { call } from '$lib/services/call';
 import { readJobs, readQueues, type Job } from '$lib/services/jobs';
+import type { Model } from '$lib/services/models';
 import { budgetsOf, windowUsed, type TenantRow, type TenantUse } from '$lib/services/tenants';
 import { daysUntil, type UsageReport } from '$lib/services/usage';
 import type { Worker } from '$lib/services/workers';
 
 /**
- * What the overview answers without a click: which request waits longest, which tenants used most yesterday or are near a limit, and
- * which workers have little memory left.
+ * What the overview answers without a click: which request waits longest, which tenants used most yesterday or are near a limit,
+ * which workers have little memory left, and which models were loaded last and are not loaded now.
  */
 
 /** Jobs of one tenant at one model are looked through; they wait nearly in the order in which they came. */
@@ -91,5 +92,14 @@ export function fullestWorkers(workers: readonly Worker[], most: number): Worker
 	return workers
 		.filter(({ state }) => state === 'live')
 		.sort((one, other) => (free(one) === free(other) ? (one.name < other.name ? -1 : 1) : free(one) - free(other)))
+		.slice(0, most);
+}
+
+/** The models that are not loaded: those of the latest loads first, then those that were never loaded, by name. */
+export function modelsToLoad(models: readonly Model[], most: number): Model[] {
+	const at = ({ last_load: load }: Model) => load?.at ?? 0;
+	return models
+		.filter(({ runtime_state: state }) => state !== 'loaded')
+		.sort((one, other) => at(other) - at(one) || (one.name < other.name ? -1 : 1))
 		.slice(0, most);
 }

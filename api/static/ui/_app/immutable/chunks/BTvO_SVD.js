@@ -1,0 +1,1 @@
+import"./DcPwBtW6.js";

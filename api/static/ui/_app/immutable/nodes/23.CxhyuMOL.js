@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/DcPwBtW6.js";export{m as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/DcPwBtW6.js";export{e as component};

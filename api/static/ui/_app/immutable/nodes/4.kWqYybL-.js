@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/BtIvSZLW.js";export{e as component};

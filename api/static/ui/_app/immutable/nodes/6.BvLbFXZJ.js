@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BPaAKils.js";export{m as component};
