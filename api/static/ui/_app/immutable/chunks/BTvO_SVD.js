@@ -1,1 +1,0 @@
-import"./DcPwBtW6.js";

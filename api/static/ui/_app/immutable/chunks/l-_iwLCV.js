@@ -1,0 +1,1 @@
+import"./CiYT9_u_.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/DcPwBtW6.js";export{m as component};

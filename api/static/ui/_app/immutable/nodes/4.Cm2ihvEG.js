@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DcPwBtW6.js";export{e as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/CiYT9_u_.js";export{e as component};
