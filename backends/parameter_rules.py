@@ -116,7 +116,7 @@ class ContextOption:
 
     `shared` says that it is the size of a cache for all requests together, which bounds each of them, too;
     `capped`, that the engine uses no more than the context that the model was made for, `bounded`, that it
-    does not start with more.
+    does not start with more, unless the option `stretched_by` is set: it may scale the positions.
     """
 
     option: str
@@ -125,6 +125,7 @@ class ContextOption:
     shared: bool = False
     capped: bool = False
     bounded: bool = False
+    stretched_by: str | None = None
 
     @property
     def about(self) -> str:

@@ -33,7 +33,9 @@ def _context_fault(row: ModelRow, override: Mapping[str, Any]) -> OptionFault | 
     found = decode_shape(row.shape)
     if found is not None and found[0].stretches:
         return None
-    option = context.rule.option
+    option, stretched_by = context.rule.option, context.rule.stretched_by
+    if stretched_by is not None and effective_options(row.definition, override).get(stretched_by):
+        return None
     return OptionFault(
         option,
         f"{row.name} was made for {context.made_for} tokens of context, and its engine does not start with"

@@ -11,8 +11,11 @@ from backends.vllm.options import ENVIRONMENT, MEMORY, OPTIONS, PARAMETERS, REQU
 BACKEND = Backend(
     "vllm_serve",
     "vllm_",
-    # further arguments of its server may scale the positions
-    parameters=replace(PARAMETERS, rank=1, context=ContextOption("vllm_max_model_len")),
+    parameters=replace(
+        PARAMETERS,
+        rank=1,
+        context=ContextOption("vllm_max_model_len", bounded=True, stretched_by="vllm_serve_extra_args"),
+    ),
     environment=ENVIRONMENT,
     memory=MEMORY,
     takes_prompts=True,

@@ -115,6 +115,7 @@ def test_an_override_of_what_an_obstacle_concerns_makes_the_plan_begin(platform:
     [
         ("llama_server", {"llama_server_spec_type": "draft-mtp"}, {"llama_server_spec_type": None}),
         ("vllm", {"vllm_max_model_len": 131_073}, {"vllm_max_model_len": 131_072}),
+        ("vllm_serve", {"vllm_max_model_len": 131_073}, {"vllm_max_model_len": 131_072}),
     ],
 )
 def test_an_override_that_the_model_cannot_follow_is_a_problem_before_the_load(
@@ -146,6 +147,9 @@ def test_an_override_that_the_model_cannot_follow_is_a_problem_before_the_load(
     assert configured(sound)["problem"] is None
     unknown = replace(shape, prediction_layers=-1, stretches=True)
     assert plans(unknown, {})(faulty)["problem"] is None, "the files do not show it"
+    stretched = {"vllm_serve_extra_args": ["--hf-overrides", '{"rope_scaling": {}}']}
+    if backend == "vllm_serve":
+        assert plans(shape, stretched)(faulty)["problem"] is None, "an argument may scale the positions"
 
 
 def test_an_obstacle_of_an_earlier_incarnation_is_ignored(platform: SimulatedPlatform) -> None:
