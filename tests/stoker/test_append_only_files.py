@@ -65,7 +65,7 @@ def started(supervisor: Supervisor, data: Path) -> Iterator[redis.Redis]:
     finally:
         process.signal(signal.SIGTERM)
         supervisor.starting = False
-        supervisor.wait_until(lambda: process.restart_at is not None, scaled(10))
+        supervisor.wait_until(lambda: process.pid is None, scaled(10))
         supervisor.processes.remove(process)
         os.close(lock)
 
