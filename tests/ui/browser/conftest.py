@@ -63,6 +63,8 @@ def page(chromium: Any, platform: Platform, problems: list[str]) -> Iterator[Any
     """
     context = chromium.new_context()
     page = context.new_page()
+    refused: list[str] = []
+    page.on("response", lambda one: refused.append(f"{one.status} {one.url}") if one.status >= 400 else None)
     page.on("console", lambda line: problems.append(line.text) if line.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on(
@@ -71,7 +73,7 @@ def page(chromium: Any, platform: Platform, problems: list[str]) -> Iterator[Any
     )
     yield page
     close(context)
-    assert problems == []
+    assert problems == [], refused
 
 
 def close(context: Any) -> None:
@@ -127,6 +129,13 @@ def pytest_runtest_makereport(
                 except Exception as error:  # the page itself may have gone
                     report.sections.append((name, repr(error)))
     return report
+
+
+def recorded(platform: Platform, id: str) -> str:
+    """The id of an ended request, once the history has it: a page that asks for it before gets a 404."""
+    record = f"/v1/admin/requests/{id}"
+    platform.wait_for(lambda: platform.admin("GET", record)[0] == 200, 10, "the record of the request")
+    return id
 
 
 def wait_in_page(page: Any, expression: str, argument: Any = None, seconds: float = 30) -> None:

@@ -77,7 +77,7 @@ def test_a_tenant_s_key_shows_its_own_account(
     assert platform.request("POST", "/v1/session", body, key, **OWN_PAGE)[0] == 201
     page.reload()
     sessions = page.get_by_role("table", name="Sessions")
-    assert sessions.get_by_text("this one").count() == 1
+    sessions.get_by_text("this one").wait_for()
     sessions.get_by_role("button", name="End the session from 127.0.0.1").click()
     page.get_by_role("dialog").get_by_role("button", name="End").click()
     sessions.get_by_role("button", name="End the session").wait_for(state="detached")

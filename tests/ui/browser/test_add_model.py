@@ -15,7 +15,7 @@ import pytest
 from config.settings import ROOT
 from tests.support.hub_server import HubServer, Repository
 from tests.support.platform import Platform, running_platform
-from tests.ui.browser.conftest import check_accessible, wait_in_page
+from tests.ui.browser.conftest import check_accessible, recorded, wait_in_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -259,7 +259,7 @@ def test_requests_that_wait_for_a_load_are_shown_with_its_progress(
         row.get_by_text("loaded", exact=True).wait_for()
     status, answer = asking.result()
     assert status == 200, answer
-    page.goto(f"{platform.url}/ui/admin/requests?request={answer['id']}")
+    page.goto(f"{platform.url}/ui/admin/requests?request={recorded(platform, answer['id'])}")
     load = page.locator("dialog [data-phase=load]")
     load.get_by_text("Load of the model").wait_for()
     seconds = re.search(r"([\d.]+) s\b", load.inner_text())

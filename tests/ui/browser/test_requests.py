@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 
 from tests.support.platform import Platform
-from tests.ui.browser.conftest import HOSTILE, check_accessible, wait_in_page
+from tests.ui.browser.conftest import HOSTILE, check_accessible, recorded, wait_in_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -114,7 +114,7 @@ def test_a_request_whose_engine_was_killed_shows_the_lost_replica_and_both_runs(
     status, answer = asking.result()
     assert status == 200, answer
     assert answer["id"] not in served
-    page = signed_in(f"{REQUESTS}?request={answer['id']}")
+    page = signed_in(f"{REQUESTS}?request={recorded(platform, answer['id'])}")
     dialog = page.locator("dialog")
     dialog.get_by_text("The time in the queue has the run before the loss of its replica.").wait_for()
     phases = dialog.locator("[data-phase]").evaluate_all("all => all.map((one) => one.dataset.phase)")
@@ -145,7 +145,7 @@ def test_texts_of_a_tenant_that_allows_it_are_shown_on_a_click_which_the_audit_h
     page = signed_in("/ui/admin/tenants")
     keep("Yes")
     _, answer, _ = platform.request("POST", "/v1/responses", {"model": "stub", "input": f"asked {HOSTILE}"})
-    page.goto(f"{platform.url}{REQUESTS}?request={answer['id']}")
+    page.goto(f"{platform.url}{REQUESTS}?request={recorded(platform, answer['id'])}")
     dialog = page.locator("dialog")
     dialog.get_by_role("button", name="Show texts").click()
     (output,) = answer["output"]
