@@ -76,22 +76,31 @@ for _, id in ipairs(leases_count and due('leases') or {}) do
 end
 
 -- The deadline of a job has come: the end of its retention, of its run, or of its wait.
-local function end_overdue(id)
-  local status, worker, cancel, tenant, bytes, run_by_us, stream =
-    read_fields(job_key(id), 'status', 'worker', 'cancel', 'tenant', 'bytes', 'run_by_us', 'resumable')
-  if not status or TERMINAL[status] then -- the end of its retention
-    delete_job(id, tenant or '', bytes, stream)
-    jobs_left = jobs_left - 1
-  else
-    local too_late = status == 'running' or (run_by_us and tonumber(run_by_us) <= NOW)
-    local code = too_late and 'deadline_exceeded' or 'queue_timeout'
-    if status == 'running' then redis.call('PUBLISH', P .. 'notify:' .. worker, 'cancel ' .. id) end
-    if cancel == '1' then count(finish(id, 'cancelled', { code = 'cancelled' }))
-    else count(finish(id, 'failed', { code = code })) end
-    add_to_counter('expired deadline')
+do -- a script may have 200 local names at a time
+  local function end_overdue(id)
+    local STOP_US = 5 * 1000000 -- so long a worker has to end a run whose time is over, and to report what it has used
+    local status, cancel, tenant, bytes, run_by_us, stream, late =
+      read_fields(job_key(id), 'status', 'cancel', 'tenant', 'bytes', 'run_by_us', 'resumable', 'late')
+    if not status or TERMINAL[status] then -- the end of its retention
+      delete_job(id, tenant or '', bytes, stream)
+      jobs_left = jobs_left - 1
+    elseif status == 'running' and not late then
+      -- its worker ends it and reports what it has used: else the tokens up to a client's own time limit would be free
+      if cancel ~= '1' then ask_to_stop(id, read_job(id)) end
+      redis.call('HSET', job_key(id), 'late', cancel == '1' and '0' or '1')
+      redis.call('ZADD', P .. 'deadlines', text(NOW + STOP_US), id)
+      add_to_counter('expired deadline')
+      jobs_left = jobs_left - 1
+    elseif status == 'running' then -- its worker has not ended it
+      count(finish(id, 'cancelled', { code = 'cancelled' }))
+    else
+      local is_over = run_by_us and tonumber(run_by_us) <= NOW
+      count(finish(id, 'failed', { code = is_over and 'deadline_exceeded' or 'queue_timeout' }))
+      add_to_counter('expired deadline')
+    end
   end
+  for _, id in ipairs(due('deadlines')) do end_overdue(id) end
 end
-for _, id in ipairs(due('deadlines')) do end_overdue(id) end
 
 -- Work that earlier calls began; what is still left is recorded again, behind the others.
 local function continue_record(record)
@@ -121,5 +130,4 @@ end
 
 for model in pairs(changed) do dispatch(model) end
 local is_left = count_ended_jobs({ seconds = args.history_s, requests = args.history_requests, bytes = args.history_bytes })
-local more = is_left or jobs_left <= 0 or redis.call('EXISTS', P .. 'unfinished') == 1
-return { ended, more and 1 or 0 }
+return { ended, (is_left or jobs_left <= 0 or redis.call('EXISTS', P .. 'unfinished') == 1) and 1 or 0 }

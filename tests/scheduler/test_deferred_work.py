@@ -203,6 +203,8 @@ def test_one_call_of_expire_ends_so_many_jobs_in_all(platform: SimulatedPlatform
     run_all(platform, running)
     platform.run_for(0.5, "w1")
     platform.client.zadd(f"{platform.prefix}leases", dict.fromkeys(running[:4], 1))
+    for id in running[4:]:
+        platform.client.hset(f"{platform.prefix}job:{id}", "late", "1")
     platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(running[4:], 1))
     replies = []
     while not replies or replies[-1].more:
@@ -242,10 +244,16 @@ def test_the_reaper_continues_without_waiting_for_its_next_turn(platform: Simula
 # ---- of many processes one runs it
 
 
+def make_overdue(platform: SimulatedPlatform) -> None:
+    """One call of `expire` ends a job: its worker has not stopped it within the time for this."""
+    (id,) = admit(platform, 1)
+    platform.client.hset(f"{platform.prefix}job:{id}", "late", "1")
+    platform.client.zadd(f"{platform.prefix}deadlines", {id: 1})
+
+
 def test_expire_does_nothing_when_another_process_ran_it_just_before(platform: SimulatedPlatform) -> None:
     platform.fleet.registry.expire()
-    ids = admit(platform, 1)
-    platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(ids, 1))
+    make_overdue(platform)
     assert platform.fleet.registry.expire(1_000_000) == Expired(0, more=False)
     platform.advance_time(1)
     assert platform.fleet.registry.expire(1_000_000).ended == 1
@@ -253,8 +261,7 @@ def test_expire_does_nothing_when_another_process_ran_it_just_before(platform: S
 
 def test_calls_that_come_too_early_do_not_delay_the_next_run(platform: SimulatedPlatform) -> None:
     platform.fleet.registry.expire()
-    ids = admit(platform, 1)
-    platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(ids, 1))
+    make_overdue(platform)
     runs = 0
     for _ in range(20):
         platform.advance_time(0.05)
@@ -267,8 +274,7 @@ def test_a_clock_that_was_set_back_does_not_stop_expire(platform: SimulatedPlatf
     platform.advance_time(3600)
     assert platform.fleet.registry.expire().ended == -1
     platform.advance_time(-3600)
-    ids = admit(platform, 1)
-    platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(ids, 1))
+    make_overdue(platform)
     assert platform.fleet.registry.expire(250_000).ended == 1
 
 

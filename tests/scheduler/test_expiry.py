@@ -7,13 +7,15 @@ import redis
 
 from config.settings import Settings
 from scheduler.job import AppendRequest, Claim, Status
-from streams.events import PromptProgress, TextDelta
+from streams.events import PromptProgress, TextDelta, Usage
 from tests.support.faults import lose_lease
 from tests.support.simulated_platform import SimulatedPlatform
 
 LEASE = 5.0
 QUEUE_TIMEOUT = 120.0
 TOTAL = 600.0
+STOP = 5.0
+"""So long a worker has to end a run whose time is over."""
 
 
 # ---- deadlines
@@ -43,11 +45,42 @@ def test_a_run_that_takes_too_long_is_ended_and_its_worker_notified(platform: Si
     platform.run_for(TOTAL - 1, "w1")
     assert platform.status(id) == "running"
     platform.run_for(2, "w1")
-    end = platform.end(id)
-    assert (end.status, end.code) == ("failed", "deadline_exceeded")
-    assert end.run_ms == pytest.approx(TOTAL * 1000, rel=0.01)
+    assert platform.append_text(claim, 2, "and on") == {id: "cancel"}
     assert recorder.messages() == [("notify:w1", f"cancel {id}")]
+    assert platform.status(id) == "running", "its worker may report what it has used"
+    platform.run_for(STOP, "w1")
+    end = platform.end(id)
+    assert (end.status, end.code, end.usage) == ("failed", "deadline_exceeded", None)
+    assert end.run_ms == pytest.approx((TOTAL + STOP) * 1000, rel=0.01)
     assert platform.append_text(claim, 2, "and on") == {id: "fenced"}
+
+
+@pytest.mark.parametrize("status", [Status.CANCELLED, Status.FAILED, Status.COMPLETED])
+def test_a_run_that_is_stopped_at_its_time_limit_counts_what_it_has_used(
+    platform: SimulatedPlatform, status: Status
+) -> None:
+    id = platform.admit(time_limit_ms=4000)
+    claim = platform.run(id)
+    platform.append_text(claim, 1, "once upon a time")
+    platform.run_for(5, "w1")
+    usage = b'{"input_tokens":300,"output_tokens":4}'
+    platform.release(claim, status, usage=usage, tokens=304)
+    end = platform.end(id)
+    completed = status is Status.COMPLETED  # its last token came before the message to stop
+    assert (end.status, end.code) == (("completed", None) if completed else ("failed", "deadline_exceeded"))
+    assert end.usage == Usage(300, 4)
+    platform.expire()
+    counters = platform.client.hgetall(f"{platform.prefix}counters")
+    assert counters[b"input_tokens alpha acme"] == b"300"  # type: ignore[index]
+
+
+def test_no_run_counts_for_more_than_its_time_limit_when_the_clock_is_set_forward(
+    platform: SimulatedPlatform,
+) -> None:
+    claim = platform.run(platform.admit())
+    platform.advance_time(86_400)
+    platform.release(claim)
+    assert platform.end(claim.id).run_ms == pytest.approx((TOTAL + 10) * 1000, rel=0.01)
 
 
 def test_the_wait_does_not_count_as_running(platform: SimulatedPlatform) -> None:
@@ -69,7 +102,7 @@ def test_a_cancelled_run_that_reaches_its_deadline_ends_cancelled(platform: Simu
     id = platform.admit()
     platform.run(id)
     platform.ledger.cancel(id, "acme")
-    platform.run_for(TOTAL + 1, "w1")
+    platform.run_for(TOTAL + STOP + 1, "w1")
     assert platform.end(id).status == "cancelled"
 
 
@@ -80,7 +113,7 @@ def test_the_slot_of_a_timed_out_run_is_used_for_the_next_job(platform: Simulate
     platform.run_for(TOTAL - QUEUE_TIMEOUT / 2, "w1")
     waiting = platform.admit()
     platform.claimed()
-    platform.run_for(QUEUE_TIMEOUT / 2 + 1, "w1")
+    platform.run_for(QUEUE_TIMEOUT / 2 + STOP + 1, "w1")
     assert platform.claimed() == [waiting]
 
 
@@ -89,6 +122,8 @@ def test_one_call_of_expire_ends_at_most_a_hundred_jobs(client: redis.Redis, set
     platform.register()
     platform.load(slots=128)
     ids = [platform.admit() for _ in range(120)]
+    platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(ids, 1))
+    assert platform.expire() == 0, "their workers are asked to stop them"
     platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(ids, 1))
     assert platform.fleet.registry.expire().ended == 100
     assert platform.fleet.registry.expire().ended == 20
@@ -124,7 +159,7 @@ def test_a_retried_run_has_the_time_that_the_first_one_left(
     platform.run(id)
     platform.run_for(19, "w1")
     assert platform.status(id) == "running"
-    platform.run_for(2, "w1")
+    platform.run_for(2 + STOP, "w1")
     assert platform.end(id).code == "deadline_exceeded"
 
 

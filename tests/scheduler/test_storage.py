@@ -116,7 +116,7 @@ def test_when_memory_is_full_admissions_are_refused_and_admitted_jobs_run_to_the
     assert platform.end(first).status == "completed"
     assert platform.ledger.cancel(cancelled, "acme") is Status.CANCELLED
     platform.append_text(platform.run(waiting), 1, "later")
-    platform.run_for(601, "w1")
+    platform.run_for(607, "w1")
     assert {platform.end(id).code for id in (second, waiting)} == {"deadline_exceeded"}
     assert platform.slots_taken() == 0
     platform.fleet.unload("alpha")

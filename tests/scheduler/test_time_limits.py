@@ -8,6 +8,7 @@ from tests.support.simulated_platform import SimulatedPlatform
 
 QUEUE_TIMEOUT = 120.0
 TOTAL = 600.0
+STOP = 5.0
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_a_run_ends_at_its_own_limit(platform: SimulatedPlatform) -> None:
     platform.run(id)
     platform.run_for(4, "w1")
     assert platform.status(id) == "running"
-    platform.run_for(2, "w1")
+    platform.run_for(2 + STOP, "w1")
     assert platform.end(id).code == "deadline_exceeded"
 
 
@@ -48,7 +49,7 @@ def test_the_limit_covers_the_wait_and_the_run(busy: SimulatedPlatform) -> None:
     busy.run(id)
     busy.run_for(3, "w1")
     assert busy.status(id) == "running"
-    busy.run_for(2, "w1")
+    busy.run_for(2 + STOP, "w1")
     assert busy.end(id).code == "deadline_exceeded"
 
 
@@ -80,5 +81,5 @@ def test_a_long_limit_does_not_extend_a_run_that_waited(empty_platform: Simulate
     id = platform.admit(time_limit_ms=3_600_000)
     platform.release(first)
     platform.run(id)
-    platform.run_for(TOTAL + 1, "w1")
+    platform.run_for(TOTAL + STOP + 1, "w1")
     assert platform.end(id).code == "deadline_exceeded"

@@ -49,6 +49,7 @@ finish = function(id, status, outcome, job)
   job = job or read_job(id)
   local was, model = job.status, job.model
   if not was or TERMINAL[was] then return nil end
+  if job.late == '1' and status == 'cancelled' then status, outcome.code = 'failed', 'deadline_exceeded' end
   -- from now on its deadline is the end of its retention
   redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(job.retention_s) * 1000000), id)
   if job.token_window_us then correct_tokens(job, was == 'queued' and 0 or outcome.tokens) end
@@ -80,8 +81,10 @@ finish = function(id, status, outcome, job)
     end
   end
   if outcome.usage and outcome.usage ~= '' then parts[#parts + 1] = ',"usage":' .. outcome.usage end
-  -- the clock may have been set back meanwhile: sums of usage never shrink
-  local queue_us, run_us = math.max((claimed or NOW) - admitted, 0), claimed and math.max(NOW - claimed, 0) or 0
+  -- the clock may have been set meanwhile: sums of usage never shrink, and no run counts for more than its time limit
+  local SLACK_US = 10 * 1000000 -- until the reaper has ended it
+  local ended = math.min(NOW, job.run_by_us and tonumber(job.run_by_us) + SLACK_US or NOW)
+  local queue_us, run_us = math.max((claimed or NOW) - admitted, 0), claimed and math.max(ended - claimed, 0) or 0
   parts[#parts + 1] = ',"queue_ms":' .. text(math.floor(queue_us / 1000))
   parts[#parts + 1] = ',"run_ms":' .. text(math.floor(run_us / 1000))
   if outcome.first_ms then parts[#parts + 1] = ',"first_ms":' .. text(outcome.first_ms) end

@@ -7,7 +7,7 @@ local NOW = clock[1] * 1000000 + clock[2] + tonumber(ARGV[1])
 local JOB_FIELDS = { 'status', 'model', 'tenant', 'priority', 'weight', 'cost', 'admitted_us', 'claimed_us',
   'max_wait_us', 'attempts', 'replica', 'slots', 'worker', 'fence', 'cancel', 'subscribers',
   'store', 'retention_s', 'size', 'bytes', 'counted', 'token_window_us', 'account', 'resumable', 'warm', 'reuse', 'delayed',
-  'dialect', 'load_us', 'moved_from', 'client', 'key', 'keeps_text' }
+  'dialect', 'load_us', 'moved_from', 'client', 'key', 'keeps_text', 'run_by_us', 'late' }
 -- Return a job's fields, all but the texts of the client, in a table; `status` is false for an unknown job.
 local function read_job(id)
   local values, job = redis.call('HMGET', job_key(id), unpack(JOB_FIELDS)), {}
