@@ -86,3 +86,18 @@ def begin_background_jobs(
         status, _, _ = platform.request("POST", "/v1/responses", body, **{"X-Priority": priority})
         assert status == 200
     platform.wait_for(lambda: platform.model("slow")["queue_depth"] >= 2, 15, "jobs that wait")
+
+
+def test_the_tokens_until_a_requests_own_time_limit_count(shared: Platform) -> None:
+    ask = {"model": "stub", "input": "/stub tokens=10000 tokens_per_s=50", "background": True}
+    limit = {"X-Request-Timeout-Ms": "1000"}
+    status, answer, _ = shared.request("POST", "/v1/responses", ask, **limit)
+    assert status == 200, answer
+    path = f"/v1/responses/{answer['id']}"
+    shared.wait_for(lambda: shared.call("GET", path)[1]["status"] == "failed", 20, "end of the response")
+    ended = shared.call("GET", path)[1]
+    assert ended["usage"]["output_tokens"] > 10
+    record = f"/v1/admin/requests/{answer['id']}"
+    shared.wait_for(lambda: shared.admin("GET", record)[0] == 200, 10, "the record of the request")
+    kept = shared.admin("GET", record)[1]
+    assert (kept["code"], kept["tokens"]["output"]) == ("deadline_exceeded", ended["usage"]["output_tokens"])
