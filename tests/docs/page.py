@@ -42,6 +42,7 @@ PAGES = tuple(
         *("api.md", "configuration.md", "governance.md", "metrics.md", "operations.md", "runtimes.md"),
         *("clients.md", "command-line.md", "fields.md", "several-hosts.md", "tools.md"),
         *("quick-start-gpu.md", "guides/approver.md", "guides/administrator.md", "guides/operator.md"),
+        *("adding-models.md", "gateway.md", "media.md", "people.md", "ui.md"),
     )
 )
 

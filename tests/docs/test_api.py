@@ -107,8 +107,8 @@ def commands(page):
     """The curl calls of the page: method, path, body."""
     for block in blocks(page, "sh"):
         joined = re.sub(r"\\\n", " ", block)
-        for call in re.findall(r"curl (.*?)(?=\ncurl |\n\n|\n  \| |\)$|\Z)", joined, re.DOTALL):
-            yield parsed(shlex.split(call.partition(" | python3")[0]))
+        for call in re.findall(r"curl (.*?)(?=\n(?:\w+=\$\()?curl |\n\n|\n  \| |\)$|\Z)", joined, re.DOTALL):
+            yield parsed(shlex.split(call.partition(" | python3")[0], comments=True))
 
 
 def parsed(words):

@@ -1,10 +1,8 @@
-"""The pages of docs/: their commands and examples are valid."""
+"""The pages of docs/: their commands exist."""
 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 
 import click
 import pytest
@@ -38,11 +36,3 @@ def test_every_command_and_its_options_exist(page):
 def test_every_make_target_exists(page):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"`make ([a-z-]+)", page.read_text())) <= targets
-
-
-def test_every_shell_example_is_valid_shell(page):
-    for block in blocks(page.read_text(), "sh"):
-        checked = subprocess.run(
-            [shutil.which("sh") or "sh", "-n"], input=block, text=True, capture_output=True, check=False
-        )
-        assert checked.returncode == 0, f"{block}\n{checked.stderr}"
