@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from backends.contradictions import Contradiction
 from backends.environment import Environment
 from backends.load_parameters import LoadParameters
 from backends.memory_rules import MemoryRule
@@ -210,7 +211,8 @@ class Backend:
 
     Options: `prefix` begins the name of each of them. Those in `required` must be set. The options of one of
     the `groups` must be given together, and exclude those of the other groups. An option in `needs` has no
-    effect unless the option that it maps to is set.
+    effect unless the option that it maps to is set. No engine runs with values that one of the
+    `contradictions` names.
 
     Capabilities: a model accepts images if its `image_option` is set, unless an option in
     `takes_no_images_when` has the value given there, and recordings if its `audio_option` is set. It accepts
@@ -282,6 +284,7 @@ class Backend:
     weight_files: tuple[str, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
+    contradictions: tuple[Contradiction, ...] = ()
     own_prediction: OwnPrediction | None = None
     one_replica_with: tuple[str, ...] = ()
     image_option: str | None = None
@@ -470,6 +473,16 @@ class Backend:
         for name, needed in self.needs.items():
             if values.get(name) not in (None, defaults[name]) and not values.get(needed):
                 yield name, f"does nothing without {needed}: set that too, or leave this out"
+
+    def contradicting(self, options: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield (options, problem) for each of the `contradictions` in these options, with their defaults.
+
+        The problem is that of the first one.
+        """
+        values = self.with_defaults(options) if self.contradictions else {}
+        for rule in self.contradictions:
+            if (problem := rule.problem_of(values)) is not None:
+                yield rule.options, problem
 
     def expanded(self, options: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
         """Return the override, with null for each configured option that its groups exclude."""

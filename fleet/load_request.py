@@ -115,8 +115,8 @@ def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
     """Raise `InvalidLoadRequest` (Runtime Admin API: 400) for values that have the right type and are wrong.
 
     These are: fields of another backend, values that are not allowed or above a maximum, fields that require
-    or exclude each other, fields without effect because neither the load nor the configuration sets the field
-    or the file that they need.
+    or exclude each other, values that contradict other options in force, fields without effect because
+    neither the load nor the configuration sets the field or the file that they need.
     """
     backend = BACKENDS[model.backend]
     for name, value in override.items():
@@ -127,7 +127,11 @@ def check_override(model: ModelDefinition, override: Mapping[str, Any]) -> None:
             raise InvalidLoadRequest(f"{name} {problem}", param=name)
     for name, problem in backend.problems(override):
         raise InvalidLoadRequest(f"{name} {problem}", param=name)
-    for name, problem in backend.ineffective(backend.merged(model.options, override)):
+    in_force = backend.merged(model.options, override)
+    for names, problem in backend.contradicting(in_force):
+        if (param := next((name for name in names if name in override), None)) is not None:
+            raise InvalidLoadRequest(f"{names[0]} {problem}", param=param)
+    for name, problem in backend.ineffective(in_force):
         if name not in override:
             continue
         needed = backend.option(backend.needs[name])

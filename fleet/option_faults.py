@@ -1,4 +1,4 @@
-"""Why an engine would refuse the options of a load, as far as the model's files show it before the load."""
+"""Why an engine would refuse the options of a load, as far as they or the model's files show it before."""
 
 from __future__ import annotations
 
@@ -14,15 +14,24 @@ from fleet.model_row import ModelRow, effective_options
 
 @dataclass(frozen=True, slots=True)
 class OptionFault:
-    """The value of `option` with which the load would fail, and why, in one sentence."""
+    """Why the load would fail, in one sentence, and the option whose value in a load decides it, if any."""
 
-    option: str
+    option: str | None
     message: str
 
 
 def option_fault(row: ModelRow, override: Mapping[str, Any]) -> OptionFault | None:
-    """The fault of the model's options with this override; None if no file of the model shows one."""
-    return _context_fault(row, override) or _prediction_fault(row, override)
+    """The fault of the model's options with this override; None if neither they nor its files show one."""
+    return _contradiction(row, override) or _context_fault(row, override) or _prediction_fault(row, override)
+
+
+def _contradiction(row: ModelRow, override: Mapping[str, Any]) -> OptionFault | None:
+    """Options in force that contradict each other."""
+    backend = BACKENDS[row.definition.backend]
+    for names, problem in backend.contradicting(effective_options(row.definition, override)):
+        settable = next((name for name in names if name in backend.load_fields), None)
+        return OptionFault(settable, f"{names[0]} {problem}")
+    return None
 
 
 def _context_fault(row: ModelRow, override: Mapping[str, Any]) -> OptionFault | None:

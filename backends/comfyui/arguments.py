@@ -14,6 +14,7 @@ from backends.base import LoadError
 from backends.catalogue import BACKENDS
 from backends.comfyui.prompts import Template
 from backends.comfyui.workflow_rules import WorkflowLimits, read_size
+from backends.shared.option_check import check_options
 from config.settings import ROOT, ModelDefinition
 from engines.nvml import Driver, DriverError, device_type, devices, visible_devices
 
@@ -103,6 +104,7 @@ class ComfyOptions:
     @classmethod
     def of(cls, model: ModelDefinition) -> ComfyOptions:
         """Parse a model's options and find its files. Raises `LoadError` (load_failed)."""
+        check_options(model)
         given = BACKENDS["comfyui"].with_defaults(model.options)
         path = _folder(given["comfyui_path"], "comfyui_path")
         main = path / "main.py"
@@ -113,8 +115,6 @@ class ComfyOptions:
         template = _template(given, "comfyui_workflow")
         if template.images:
             raise refused("comfyui_binding has an image to change: set comfyui_edit_workflow for these")
-        if len(sizes) > 1 and not {"width", "height"} <= template.binding.keys():
-            raise refused("comfyui_sizes has several sizes: name width and height in comfyui_binding")
         edits = given["comfyui_edit_workflow"] is not None
         edit_template = _template(given, "comfyui_edit_workflow") if edits else None
         if edit_template is not None and not edit_template.images:

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from backends.contradictions import Contradiction
 from backends.declaration import COMFYUI_BINDING, Backend, LoadField, Option
 from backends.load_parameters import CONTEXT, MEMORY, QUANTIZATION, LoadParameters
 from backends.parameter_rules import Impossible
+
+
+def _are_several(sizes: Sequence[str]) -> bool:
+    return len(sizes) > 1
+
+
+def _has_no_size(binding: Mapping[str, str] | None) -> bool:
+    return not {"width", "height"} <= (binding or {}).keys()
+
 
 BACKEND = Backend(
     "comfyui",
@@ -23,6 +35,12 @@ BACKEND = Backend(
     image_edit_option="comfyui_edit_workflow",
     required=("comfyui_path", "comfyui_workflow", "comfyui_binding"),
     needs={"comfyui_edit_binding": "comfyui_edit_workflow"},
+    contradictions=(
+        Contradiction(
+            {"comfyui_sizes": _are_several, "comfyui_binding": _has_no_size},
+            "has several sizes: name width and height in comfyui_binding",
+        ),
+    ),
     options=(
         Option(
             "comfyui_path",

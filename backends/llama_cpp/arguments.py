@@ -15,11 +15,11 @@ from backends.base import LoadError
 from backends.catalogue import BACKENDS
 from backends.llama_cpp.options import DEFAULT_CACHE_TYPE
 from backends.shared.gguf_files import check_continues_text, checked_gguf
+from backends.shared.option_check import check_options
 from config.settings import ModelDefinition
 
 BACKEND = BACKENDS["llama_cpp"]
 PREFIX = BACKEND.prefix
-PLAIN_TYPES = ("f32", "f16", "bf16")
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,11 @@ class LlamaCppOptions:
     @classmethod
     def of(cls, model: ModelDefinition, slots: int) -> LlamaCppOptions:
         """Read a model's options and check that its file exists. Raises `LoadError` (load_failed)."""
-        if unknown := [name for name in model.options if BACKEND.option(name) is None]:
-            raise _refused(f"there is no option {min(unknown)}")
         given = BACKEND.values(model.options)
         given["chat_template_kwargs"] = given["chat_template_kwargs"] or {}
         given |= {name: given[name] or DEFAULT_CACHE_TYPE for name in ("type_k", "type_v")}
         if model.model_path is None:
-            raise _refused("set model_path to a GGUF file")
+            raise LoadError("load_failed", "set model_path to a GGUF file")
         path, header = checked_gguf("model_path", model.model_path)
         if given["pooling"] is None:
             check_continues_text(path, header, PREFIX)
@@ -60,13 +58,10 @@ class LlamaCppOptions:
         given["lora"] = {
             name: checked_gguf(f"{PREFIX}lora.{name}", file, "adapter")[0] for name, file in loras
         }
+        check_options(model)  # after the files, which no load changes
         if model.device == "cpu":
             given["n_gpu_layers"] = 0
-        options = cls(model=path, slots=slots, prompt_format=model.prompt_format, **given)
-        if options.type_v not in PLAIN_TYPES and options.flash_attn == "off":
-            quantized = f"{PREFIX}type_v {options.type_v} is quantized, and that needs flash attention"
-            raise _refused(f"{quantized}: set {PREFIX}flash_attn to on or auto, or {PREFIX}type_v to f16")
-        return options
+        return cls(model=path, slots=slots, prompt_format=model.prompt_format, **given)
 
     def for_engine(self) -> dict[str, Any]:
         """The arguments of `backends/llama_cpp/engine/main.py`, as JSON values."""
@@ -74,7 +69,3 @@ class LlamaCppOptions:
         options = {**asdict(self), "model": str(self.model), "lora": loras}
         del options["python"]
         return options
-
-
-def _refused(sentence: str) -> LoadError:
-    return LoadError("load_failed", sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backends.contradictions import Contradiction, is_one_of
 from backends.declaration import (
     LLAMA_FIELDS,
     TOKEN_SAMPLING,
@@ -17,7 +18,8 @@ from backends.memory_rules import LlamaMemory
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
 from backends.prompt_formats import GEMMA4
 
-CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
+QUANTIZED_TYPES = ("q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
+CACHE_TYPES = ("f32", "f16", "bf16", *QUANTIZED_TYPES)
 DEFAULT_CACHE_TYPE = "f16"
 SWITCH = ("on", "off", "auto")
 RECOMMENDED = ("f16", "q8_0", "q4_0")
@@ -113,6 +115,13 @@ BACKEND = Backend(
     caches_prefixes=True,
     keeps_states=True,
     prefix_cache_option="gguf_cache_prompt",
+    contradictions=(
+        Contradiction(
+            {"gguf_type_v": is_one_of(*QUANTIZED_TYPES), "gguf_flash_attn": is_one_of("off")},
+            "{value} is quantized, and that needs flash attention: set gguf_flash_attn to on or auto, or"
+            " gguf_type_v to f16",
+        ),
+    ),
     options=(
         Option("gguf_n_gpu_layers", "integer", -1, "layers on the GPU; -1 is all", minimum=-1),
         Option(

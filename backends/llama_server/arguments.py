@@ -21,6 +21,7 @@ from backends.catalogue import BACKENDS
 from backends.llama_server.options import DRAFT_PROBABILITY, DRAFTED_TOKENS, RANK
 from backends.memory_rules import spare_sequences
 from backends.shared.gguf_files import check_continues_text, checked_gguf
+from backends.shared.option_check import check_options
 from config.settings import ROOT, ModelDefinition
 from engines.nvml import device_type
 from fleet.artifacts.gguf_header import GgufHeader, read_gguf_header
@@ -135,8 +136,6 @@ class LlamaServerOptions:
     @classmethod
     def of(cls, model: ModelDefinition, slots: int) -> LlamaServerOptions:
         """Parse a model's options and check that its files exist. Raises `LoadError` (load_failed)."""
-        if unknown := [name for name in model.options if BACKEND.option(name) is None]:
-            raise _refused(f"there is no option {min(unknown)}")
         given = BACKEND.values(model.options)
         if model.model_path is None:
             raise _refused("set model_path to a GGUF file")
@@ -153,6 +152,7 @@ class LlamaServerOptions:
         }
         if given["pooling"] is None:
             check_continues_text(path, header, PREFIX)
+        check_options(model)  # after the files, which no load changes
         given["chat_template_kwargs"] = given["chat_template_kwargs"] or {}
         given["chat_template"] = _template_with(given["chat_template_kwargs"], path)
         given["extra_args"] = tuple(given["extra_args"])
@@ -183,15 +183,11 @@ class LlamaServerOptions:
                 f"{self.model.name} cannot score documents because it has no classifier: set "
                 f"{PREFIX}pooling to another value, or model_path to a reranker"
             )
-        if self.spec_type == "draft-simple" and self.draft_model is None:
-            raise _refused(f"{PREFIX}spec_type draft-simple needs a draft model: set {PREFIX}draft_model")
         for name, value in self.environment.items():
             if MANAGED_VARIABLE.fullmatch(name):
                 raise _refused(f"{PREFIX}environment may not contain {name}")
             if not isinstance(value, str):
                 raise _refused(f"{name} in {PREFIX}environment must be a string")
-        if self.binary is None and self.extra_args:
-            raise _refused(f"{PREFIX}extra_args are for a native llama-server: set {PREFIX}binary too")
         if self.binary is not None and any(set(str(path)) & set(",:") for path in self.lora.values()):
             raise _refused(f"a path in {PREFIX}lora has a comma or a colon, which a native server splits at")
         managed = MANAGED_FLAGS + UNSAFE_FLAGS + SHARED_CACHE_FLAGS + (LORA_FLAGS if self.lora else ())

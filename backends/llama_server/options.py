@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backends.contradictions import Contradiction, is_not_set, is_one_of, is_set
 from backends.declaration import (
     LLAMA_FIELDS,
     TOKEN_SAMPLING,
@@ -80,6 +81,16 @@ BACKEND = Backend(
         "llama_server_image_input": "llama_server_mmproj",
         "llama_server_audio_input": "llama_server_mmproj",
     },
+    contradictions=(
+        Contradiction(
+            {"llama_server_spec_type": is_one_of("draft-simple"), "llama_server_draft_model": is_not_set},
+            "{value} needs a draft model: set llama_server_draft_model",
+        ),
+        Contradiction(
+            {"llama_server_extra_args": is_set, "llama_server_binary": is_not_set},
+            "are for a native llama-server: set llama_server_binary too",
+        ),
+    ),
     own_prediction=OwnPrediction("llama_server_spec_type", "draft-mtp", "llama_server_draft_model"),
     caches_prefixes=True,
     keeps_states=True,

@@ -22,6 +22,7 @@ from typing import Any
 from backends.base import LoadError
 from backends.catalogue import BACKENDS
 from backends.prompt_formats import GEMMA4, MISTRAL, QWEN3
+from backends.shared.option_check import check_options
 from backends.vllm.loras import find_loras, lora_arguments
 from config.settings import ROOT, ModelDefinition
 from engines.nvml import device_type
@@ -117,15 +118,12 @@ class VllmOptions:
         `single_process` allows the core to run the model itself on a CPU, if the options do not prevent it.
         Without `own_tokenizer` the tokenizer is not in the model's folder.
         """
+        check_options(model)
         values = BACKENDS[model.backend].with_defaults(model.options)
         given = {name: value for name, value in values.items() if value is not None}
         on_cpu = model.device == "cpu" or (model.device == "auto" and device_type() == "cpu")
         path, draft = _model(model.model_path), _speculative(given)
         loras = find_loras(given.get("vllm_lora"))
-        if loras and "vllm_pooling" in given:
-            raise refused(
-                "vllm_lora cannot be combined with vllm_pooling: requests for vectors name no adapter"
-            )
         if own_tokenizer:
             _check_tokenizer(Path(path))
         engine: dict[str, Any] = {

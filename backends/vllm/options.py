@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backends.contradictions import Contradiction, is_set
 from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, lora_option
 from backends.environment import PYTORCH_CPU, Environment, Variant
 from backends.load_parameters import LoadParameters
@@ -301,5 +302,11 @@ BACKEND = Backend(
     prefix_cache_option="vllm_enable_prefix_caching",
     embedding_option="vllm_pooling",
     shortens_vectors=True,
+    contradictions=(
+        Contradiction(
+            {"vllm_lora": is_set, "vllm_pooling": is_set},
+            "cannot be combined with vllm_pooling: requests for vectors name no adapter",
+        ),
+    ),
     options=(*OPTIONS, POOLING),
 )

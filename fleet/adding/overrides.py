@@ -67,6 +67,8 @@ def check_overrides(
     problems = validate_model("it", {**fields, "model_path": "/"})[1]
     for field, message in problems:
         raise refused(".".join(field[2:]), message)
+    for options, message in backend.contradicting(fields):
+        raise refused(options[0], message)
     _check_context(given, backend, found)
 
 

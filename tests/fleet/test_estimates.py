@@ -13,7 +13,7 @@ import redis
 from backends.model_shape import AttentionLayers, Device, ModelShape
 from config.settings import GovernanceSettings, Settings
 from fleet.dynamic_model import Origin, dynamic_model
-from fleet.errors import InsufficientMemory
+from fleet.errors import InsufficientMemory, InvalidLoadRequest
 from fleet.estimates import decode_shape, encode_shape
 from fleet.load_request import LoadRequest
 from fleet.memory import estimate_memory, required_mib
@@ -150,6 +150,30 @@ def test_an_override_that_the_model_cannot_follow_is_a_problem_before_the_load(
     stretched = {"vllm_serve_extra_args": ["--hf-overrides", '{"rope_scaling": {}}']}
     if backend == "vllm_serve":
         assert plans(shape, stretched)(faulty)["problem"] is None, "an argument may scale the positions"
+
+
+def test_options_that_contradict_each_other_are_a_problem_before_the_load(
+    client: redis.Redis, settings: Settings
+) -> None:
+    def plan(backend: str, options: dict[str, object], **override: object) -> dict[str, Any]:
+        model = replace(settings.models["alpha"], backend=backend, options=options)
+        platform = SimulatedPlatform(client, replace(settings, models={"alpha": model}))
+        platform.register("w1")
+        return plan_load(platform.fleet, model, LoadRequest(override=override)).shown
+
+    quantized = {"gguf_type_v": "q4_0", "gguf_flash_attn": "off"}
+    for override in ({}, {"gguf_n_ctx": 512}):
+        faulty = plan("llama_cpp", quantized, **override)
+        assert (faulty["begins"], faulty["problem"]["code"]) == (False, "load_would_fail")
+        assert faulty["problem"]["param"] == "gguf_type_v"
+        assert "gguf_type_v q4_0 is quantized" in faulty["problem"]["message"]
+    assert plan("llama_cpp", quantized, gguf_flash_attn="on")["problem"] is None
+    assert plan("llama_cpp", {"gguf_type_k": "q4_0", "gguf_flash_attn": "off"})["begins"]
+    arguments = plan("llama_server", {"llama_server_extra_args": ("--metrics",)})
+    assert arguments["problem"]["param"] is None, "no load changes them"
+    with pytest.raises(InvalidLoadRequest) as refused:  # as the load itself: no state would allow it
+        plan("llama_cpp", {"gguf_type_v": "q4_0"}, gguf_flash_attn="off")
+    assert refused.value.param == "gguf_flash_attn"
 
 
 def test_an_obstacle_of_an_earlier_incarnation_is_ignored(platform: SimulatedPlatform) -> None:

@@ -34,6 +34,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("llama_cpp", {"gguf_type_k": "q8-0"}, "gguf_type_k"),
     ("llama_cpp", {"gguf_type_k": "foo"}, "gguf_type_k"),
     ("llama_cpp", {"gguf_flash_attn": "yes"}, "gguf_flash_attn"),
+    ("llama_cpp", {"gguf_type_v": "q8_0", "gguf_flash_attn": "off"}, "gguf_type_v"),
     ("exllamav3", {"exllama_cache_k_bits": 8}, "exllama_cache_k_bits"),
     ("exllamav3", {"exllama_cache_v_bits": 8}, "exllama_cache_v_bits"),
     (
@@ -87,6 +88,7 @@ ALLOWED: list[tuple[str, dict[str, Any]]] = [
         {"gguf_n_ctx": 32768, "gguf_flash_attn": "auto", "gguf_type_k": "q8_0", "gguf_type_v": "q4_0"},
     ),
     ("llama_cpp", {"gguf_type_k": None}),
+    ("llama_cpp", {"gguf_type_v": "bf16", "gguf_flash_attn": "off"}),
     (
         "exllamav3",
         {"exllama_cache_size": 32768, "exllama_cache_quant": None, "exllama_max_rq_tokens": 32768},
@@ -184,6 +186,21 @@ def test_a_field_without_effect_is_named_with_the_field_that_it_needs(
     with pytest.raises(InvalidLoadRequest) as refusal:
         check_override(ModelDefinition("alpha", backend), override)
     assert refusal.value.message == message
+
+
+def test_a_value_that_contradicts_a_configured_option_is_refused_with_the_field_of_the_load() -> None:
+    quantized = ModelDefinition("alpha", "llama_cpp", options={"gguf_type_v": "q4_0"})
+    with pytest.raises(InvalidLoadRequest) as refusal:
+        check_override(quantized, {"gguf_flash_attn": "off"})
+    assert refusal.value.param == "gguf_flash_attn"
+    assert refusal.value.message == (
+        "gguf_type_v q4_0 is quantized, and that needs flash attention: set gguf_flash_attn to on or auto,"
+        " or gguf_type_v to f16"
+    )
+    check_override(quantized, {"gguf_flash_attn": "off", "gguf_type_v": None})
+    contradicting = replace(quantized, options={**quantized.options, "gguf_flash_attn": "off"})
+    check_override(contradicting, {"gguf_flash_attn": "auto"})
+    check_override(contradicting, {"gguf_n_ctx": 512})  # the load does not cause it: the plan shows it
 
 
 def test_a_field_of_another_backend_is_named_with_its_owner_and_the_fields_of_the_model() -> None:

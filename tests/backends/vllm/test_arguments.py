@@ -31,10 +31,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def vllm(path: object, **options: Any) -> ModelDefinition:
+    """A model on `vllm`, or on `vllm_serve` if one of the options is that backend's."""
+    backend = "vllm_serve" if any(name.startswith("serve_") for name in options) else "vllm"
     fields = {name: options.pop(name) for name in ("device", "prompt_format") if name in options}
     named = {f"vllm_{name}": value for name, value in options.items()}
     return ModelDefinition(
-        "model", "vllm", model_path=None if path is None else str(path), options=named, **fields
+        "model", backend, model_path=None if path is None else str(path), options=named, **fields
     )
 
 

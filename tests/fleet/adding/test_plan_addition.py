@@ -474,6 +474,11 @@ def test_a_configuration_replaces_the_defaults(fleet: Fleet, with_worker: WithWo
         ({"llama_server_n_ctx": 99_999}, "configuration.llama_server_n_ctx", "must be at most 32768"),
         ({"target_inflight": 999}, "configuration.target_inflight", "must be at most 256"),
         (
+            {"backend": "llama_cpp", "gguf_type_v": "q8_0", "gguf_flash_attn": "off"},
+            "configuration.gguf_type_v",
+            "q8_0 is quantized, and that needs flash attention",
+        ),
+        (
             {"llama_server_binary": "/bin/sh"},
             "configuration.llama_server_binary",
             "file of the configuration",
