@@ -15,7 +15,7 @@ from stoker.access import InvalidTime, key_table, tenant_table, unix_time
 from stoker.api_options import admin_client, url_option
 from stoker.client import ApiClient, ApiClientError
 from stoker.names import KEYS as KEY_IDS
-from stoker.names import MODELS, Name
+from stoker.names import MODELS, Name, check_tenant
 from stoker.names import TENANTS as TENANT_NAMES
 from stoker.results import is_json, json_option, print_json, print_result
 
@@ -117,7 +117,10 @@ def key_commands() -> None:
 @url_option
 def run_keys_list(tenant: str | None, url: str | None) -> None:
     """Show the API keys, without the keys themselves."""
-    rows = _pages(admin_client(url), KEYS, {"tenant": tenant} if tenant else {})
+    client = admin_client(url)
+    rows = _pages(client, KEYS, {"tenant": tenant} if tenant else {})
+    if tenant and not rows:
+        check_tenant(client, tenant)
     print_result(rows, lambda: key_table(rows))
 
 

@@ -75,7 +75,10 @@ def _urgency(rule: Json, alert: Json) -> tuple[bool, int, bool]:
 def _row(rule: Json, alert: Json) -> tuple[str, ...]:
     by = (rule["acknowledgement"] or {}).get("actor")
     known = f", acknowledged by {by}" if alert["acknowledged"] else ""
-    return rule["name"], rule["severity"], alert["state"] + known, _time(alert["since"]), alert["summary"]
+    subject = ", ".join(" ".join(label) for label in alert["labels"].items())
+    # the summary is written in the present tense
+    summary = subject if alert["state"] == "resolved" else alert["summary"]
+    return rule["name"], rule["severity"], alert["state"] + known, _time(alert["since"]), summary
 
 
 def _states(listed: Json) -> object:

@@ -1,18 +1,26 @@
-"""Which API the commands call, and with which key."""
+"""Which API the commands call, and with which key.
+
+The generated keys are those of the platform that runs from the data folder: they are sent to its address
+and to loopback, and nowhere else.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import click
 
 from config.generated_keys import read_keys
 from config.load import load_settings
+from config.loopback import is_loopback
 from config.settings import Settings
-from stoker.client import TIMEOUT_S, ApiClient
+from stoker.client import TIMEOUT_S, ApiClient, full_address
 from stoker.data_folder import read_run
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def url_option(function: Any) -> Any:
@@ -22,20 +30,50 @@ def url_option(function: Any) -> Any:
     )
 
 
-def admin_client(url: str | None, own_key: str | None = None, timeout_s: float = TIMEOUT_S) -> ApiClient:
-    """Return a client with `own_key`, else the administrator's: that of the environment, or the generated."""
-    settings = load_settings(is_client=True)
-    keys = read_keys(settings.data_dir)
-    key = own_key or os.environ.get("STOKER_ADMIN_KEY") or (keys.admin_key if keys else None)
-    return ApiClient(api_url(settings, url), key, timeout_s)
+def admin_client(url: str | None, timeout_s: float = TIMEOUT_S) -> ApiClient:
+    """Return a client with the administrator's key: that of the environment, or the generated one."""
+    return _client(url, timeout_s, "admin_key", "STOKER_ADMIN_KEY")
+
+
+def governance_client(url: str | None, timeout_s: float = TIMEOUT_S) -> ApiClient:
+    """Return a client with the key in STOKER_GOVERNANCE_KEY, else with the administrator's."""
+    return _client(url, timeout_s, "admin_key", "STOKER_GOVERNANCE_KEY", "STOKER_ADMIN_KEY")
 
 
 def inference_client(url: str | None, timeout_s: float = TIMEOUT_S) -> ApiClient:
     """Return a client with the key for requests: that of the environment, or the generated one."""
+    return _client(url, timeout_s, "api_key", "STOKER_API_KEY")
+
+
+def _client(
+    url: str | None, timeout_s: float, generated: Literal["admin_key", "api_key"], *variables: str
+) -> ApiClient:
+    """A client with the key of the first variable that is set, else with the generated one, if allowed."""
     settings = load_settings(is_client=True)
-    keys = read_keys(settings.data_dir)
-    key = os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None)
-    return ApiClient(api_url(settings, url), key, timeout_s)
+    address = api_url(settings, url)
+    key = next(filter(None, map(os.environ.get, variables)), None)
+    if key is not None or (keys := read_keys(settings.data_dir)) is None:
+        return ApiClient(address, key, timeout_s)
+    if not url or _is_own_platform(address, settings):
+        return ApiClient(address, getattr(keys, generated), timeout_s)
+    needs_key = (
+        f"the API at {address} needs a key, and the generated one is for the platform of this machine alone: "
+        f"`read -rs {variables[0]} && export {variables[0]}` asks for the key to send"
+    )
+    return ApiClient(address, None, timeout_s, needs_key)
+
+
+def _is_own_platform(address: str, settings: Settings) -> bool:
+    """Whether an address is loopback, or that of the running `stoker up`. Raises `InvalidApiAddress`."""
+    running = read_run(settings.data_dir).get("url")
+    host, *_ = origin = _origin(address)
+    return is_loopback(host) or (bool(running) and origin == _origin(str(running)))
+
+
+def _origin(address: str) -> tuple[str, str, int | None]:
+    """The host, scheme and port of an address. Raises `InvalidApiAddress`."""
+    parts = urlsplit(full_address(address))
+    return parts.hostname or "", parts.scheme, parts.port or DEFAULT_PORTS.get(parts.scheme)
 
 
 def given_url() -> str:

@@ -9,7 +9,7 @@ import click
 
 from stoker.api_options import admin_client, url_option
 from stoker.models import RUNNING_STATUSES, follow_operation
-from stoker.names import MODELS, TENANTS, Name
+from stoker.names import MODELS, TENANTS, Name, check_tenant
 from stoker.results import json_option, print_result, progress_output
 
 
@@ -37,8 +37,16 @@ def run_cache_flush(
     body = {"scope": scope, "model": model, "tenant": tenant, "tag": tag}
     client, screen = admin_client(url), progress_output()
     operation: Mapping[str, Any] = client.post("/v1/admin/cache/flush", body)
+
+    def check(ended: Mapping[str, Any]) -> None:
+        # a tenant of which something was removed exists; others cost one more request
+        if tenant is not None and not (ended.get("result") or {}).get("entries_removed"):
+            check_tenant(client, tenant)
+
     if wait and operation["status"] in RUNNING_STATUSES:
-        operation = follow_operation(client, operation, screen)
+        operation = follow_operation(client, operation, screen, check=check)
+    else:
+        check(operation)
     if operation["status"] in RUNNING_STATUSES:
         screen.line(f"the flush continues: GET /v1/admin/operations/{operation['id']}")
     else:

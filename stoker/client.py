@@ -39,18 +39,15 @@ class InvalidApiAddress(ApiClientError):
 class ApiClient:
     """A client for one API, by its URL, with one key."""
 
-    def __init__(self, url: str, key: str | None, timeout_s: float = TIMEOUT_S) -> None:
-        """Sends nothing. Raises `InvalidApiAddress`."""
-        address = url if "://" in url else f"http://{url}"
-        if not re.fullmatch(API_URL, address) or not is_address(address):
-            # it may contain a password, so it is not repeated
-            raise InvalidApiAddress(
-                "the address of the API should look like http://127.0.0.1:8080, without a user and a password"
-            )
+    def __init__(
+        self, url: str, key: str | None, timeout_s: float = TIMEOUT_S, needs_key: str | None = None
+    ) -> None:
+        """Sends nothing. `needs_key` replaces the message of a 401. Raises `InvalidApiAddress`."""
+        address = full_address(url)
         parts = urlsplit(address)
-        self.url = url.rstrip("/")
+        self.url = address.rstrip("/")
         self._parts, self._host, self._port = parts, parts.hostname or "", parts.port
-        self._key, self._timeout_s = key, timeout_s
+        self._key, self._timeout_s, self._needs_key = key, timeout_s, needs_key
 
     def get(self, path: str) -> dict[str, Any]:
         """GET a JSON object. Raises `ApiError`."""
@@ -87,7 +84,7 @@ class ApiClient:
         try:
             response = self._send(connection, "POST", path, body)
             if response.status >= 400:
-                raise _refusal(response.status, response.read())
+                raise self._refusal(response.status, response.read())
             for line in response:
                 field, _, data = line.partition(b":")
                 data = data.strip()
@@ -110,7 +107,7 @@ class ApiClient:
         try:
             response = self._send(connection, "GET", path, None, accept)
             if response.status >= 400:
-                raise _refusal(response.status, response.read())
+                raise self._refusal(response.status, response.read())
             for line in response:
                 yield line.removesuffix(b"\n")
         except (OSError, http.client.HTTPException) as error:
@@ -130,7 +127,7 @@ class ApiClient:
         finally:
             connection.close()
         if response.status >= 400:
-            raise _refusal(response.status, data)
+            raise self._refusal(response.status, data)
         try:
             answer = json.loads(data)
         except ValueError as error:
@@ -165,17 +162,29 @@ class ApiClient:
             return ApiUnreachable(with_runnable_commands(message))
         return ApiUnreachable(f"the API at {self.url} does not answer: {error or type(error).__name__}")
 
+    def _refusal(self, status: int, data: bytes) -> ApiClientError:
+        try:
+            error = json.loads(data)["error"]
+            code, message = error.get("code"), error["message"]
+        except (ValueError, KeyError, TypeError):
+            return ApiClientError(f"the API answered with status {status}", status)
+        if status == 401 and self._needs_key is not None:
+            return ApiClientError(f"{self._needs_key} ({code or status})", status, code)
+        hint = KEYS if status == 401 else ""
+        return ApiClientError(f"{message} ({code or status}){hint}", status, code)
+
+
+def full_address(url: str) -> str:
+    """Return the address of an API with its scheme. Raises `InvalidApiAddress`."""
+    address = url if "://" in url else f"http://{url}"
+    if not re.fullmatch(API_URL, address) or not is_address(address):
+        # it may contain a password, so it is not repeated
+        raise InvalidApiAddress(
+            "the address of the API should look like http://127.0.0.1:8080, without a user and a password"
+        )
+    return address
+
 
 def in_path(name: str) -> str:
     """Quote a model's name for a path; a slash in it stays."""
     return quote(name, safe="/")
-
-
-def _refusal(status: int, data: bytes) -> ApiClientError:
-    try:
-        error = json.loads(data)["error"]
-        code = error.get("code")
-        hint = KEYS if status == 401 else ""
-        return ApiClientError(f"{error['message']} ({code or status}){hint}", status, code)
-    except (ValueError, KeyError, TypeError):
-        return ApiClientError(f"the API answered with status {status}", status)

@@ -18,6 +18,9 @@ from fleet.dynamic_model import link_folder
 from stoker.client import ApiClientError
 from stoker.data_folder import read_run
 
+PATH_BEGINNINGS = ("/", "~", "../")
+"""How a source begins that can only be a path of this machine; others may lie below `model_base_path`."""
+
 
 @dataclass(frozen=True)
 class LocalSource:
@@ -35,14 +38,23 @@ class LocalSource:
 def local_source(text: str, settings: Settings, url: str) -> LocalSource:
     """Return the source for what a person wrote; the folder of a path that exists here is linked if need be.
 
-    `url` is the address of the API that is asked. Raises `ApiClientError` if the files are out of its reach.
+    `url` is the address of the API that is asked. Raises `ApiClientError` if the files are out of its reach,
+    or a path of this machine, where the API runs, leads to nothing.
     """
     plain, colon, quantization = text.rpartition(":")
     for written, suffix in ((text, ""), (plain, f"{colon}{quantization}")):
         path = Path(written).expanduser()
         if written and "://" not in written and path.exists():
             return _of_path(path.absolute(), suffix, settings, url)
+    if text.startswith(PATH_BEGINNINGS) and _runs_here(settings, url):
+        raise ApiClientError(
+            f"there is no file or folder {text} on this machine; a model on a hub is written owner/name"
+        )
     return LocalSource(text)
+
+
+def _runs_here(settings: Settings, url: str) -> bool:
+    return bool(read_run(settings.data_dir).get("url") == url)
 
 
 def _of_path(path: Path, suffix: str, settings: Settings, url: str) -> LocalSource:
@@ -50,7 +62,7 @@ def _of_path(path: Path, suffix: str, settings: Settings, url: str) -> LocalSour
     for folder in (settings.model_base_path, links):
         if folder is not None and path.is_relative_to(folder.absolute()):
             return LocalSource(f"{path}{suffix}")
-    if read_run(settings.data_dir).get("url") != url:
+    if not _runs_here(settings, url):
         where = f", {settings.model_base_path}" if settings.model_base_path else ""
         raise ApiClientError(
             f"{path} is out of the reach of the platform at {url}, whose data folder is not on this machine: "

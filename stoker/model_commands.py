@@ -13,7 +13,7 @@ from stoker.chat.conversation import parse_value
 from stoker.client import in_path
 from stoker.load_fields import InvalidAssignment, split_assignment
 from stoker.models import model_details, status_lines
-from stoker.names import MODELS, Name
+from stoker.names import ADDED_MODELS, MODELS, Name
 from stoker.results import is_json, json_option, print_result, progress_output
 from stoker.watching import Watched, watch
 
@@ -79,7 +79,7 @@ def show_model(name: str, *, url: str | None) -> None:
 
 
 @model_commands.command("remove")
-@click.argument("name", type=Name(MODELS))
+@click.argument("name", type=Name(ADDED_MODELS))
 @json_option("the `model`, and the `operation` (of a download: the cancelled one)")
 @url_option
 def run_remove(name: str, *, url: str | None) -> None:

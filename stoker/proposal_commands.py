@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,15 +11,14 @@ import click
 
 from config.governance_schema import KEY_ID, SIGNER_NAME
 from config.settings import GOVERNED_OPERATIONS
-from stoker.api_options import admin_client, url_option
-from stoker.client import ApiClient
+from stoker.api_options import governance_client, url_option
 from stoker.names import PROPOSALS as PROPOSAL_IDS
-from stoker.names import complete_names
+from stoker.names import Name
 from stoker.results import is_json, json_option, print_lines, print_result
 from stoker.text_patterns import Matching
 
 PROPOSALS = "/v1/governance/proposals"
-PROPOSAL_ID = r"[A-Za-z0-9_-]{1,64}"
+PROPOSAL_ID = Name(PROPOSAL_IDS, r"[A-Za-z0-9_-]{1,64}")
 STATUSES = ("open", "approved", "started", "withdrawn", "expired", "outdated")
 
 
@@ -34,7 +32,7 @@ def run_op_propose(operation: str, body: BinaryIO, url: str | None) -> None:
     from stoker.op_signing import MAX_BODY_BYTES, read_body  # noqa: PLC0415 - loads OpenSSL
 
     fields = read_body(body.read(MAX_BODY_BYTES + 1))
-    _show(_client(url).post(PROPOSALS, {"operation": operation, "body": fields}))
+    _show(governance_client(url).post(PROPOSALS, {"operation": operation, "body": fields}))
 
 
 @click.command("list")
@@ -45,7 +43,7 @@ def run_op_list(status: str | None, url: str | None) -> None:
     """List the proposals, the latest first."""
     from stoker.proposals import proposal_table  # noqa: PLC0415
 
-    client, rows = _client(url), list[dict[str, Any]]()
+    client, rows = governance_client(url), list[dict[str, Any]]()
     query = {"limit": "100"} | ({"status": status} if status else {})
     while True:
         page = client.get(f"{PROPOSALS}?{urlencode(query)}")
@@ -57,16 +55,16 @@ def run_op_list(status: str | None, url: str | None) -> None:
 
 
 @click.command("show")
-@click.argument("id", type=Matching(PROPOSAL_ID), shell_complete=complete_names(PROPOSAL_IDS))
+@click.argument("id", type=PROPOSAL_ID)
 @json_option("the proposal, as `GET /v1/governance/proposals/{id}`")
 @url_option
 def run_op_show(id: str, url: str | None) -> None:
     """Show a proposal with its plan."""
-    _show(_client(url).get(_path(id)))
+    _show(governance_client(url).get(_path(id)))
 
 
 @click.command("approve")
-@click.argument("id", type=Matching(PROPOSAL_ID), shell_complete=complete_names(PROPOSAL_IDS))
+@click.argument("id", type=PROPOSAL_ID)
 @click.option("--key", type=click.Path(path_type=Path), required=True, help="Private key of a signer (PEM).")
 @click.option("--signer", type=Matching(SIGNER_NAME), help="Name of the signer (default: that of the file).")
 @click.option("--id", "key_id", type=Matching(KEY_ID), help="Id of the signer's key (default: any).")
@@ -90,7 +88,7 @@ def run_op_approve(  # noqa: PLR0913 - one parameter for each option
     if is_json() and not yes:
         raise click.UsageError("--json asks nothing: it needs --yes; `stoker op show ID` shows the proposal")
     name = Matching(SIGNER_NAME).convert(signer or key.stem, None, None)
-    client = _client(url)
+    client = governance_client(url)
     proposal = client.get(_path(id))
     payload = checked_payload(proposal, id, runner)
     if not is_json():
@@ -103,18 +101,13 @@ def run_op_approve(  # noqa: PLR0913 - one parameter for each option
 
 
 @click.command("withdraw")
-@click.argument("id", type=Matching(PROPOSAL_ID), shell_complete=complete_names(PROPOSAL_IDS))
+@click.argument("id", type=PROPOSAL_ID)
 @json_option("the answer of `DELETE /v1/governance/proposals/{id}`")
 @url_option
 def run_op_withdraw(id: str, url: str | None) -> None:
     """Withdraw a proposal that has not been started."""
-    answer = _client(url).delete(_path(id))
+    answer = governance_client(url).delete(_path(id))
     print_result(answer, lambda: [f"{id}: {answer['status']}"])
-
-
-def _client(url: str | None) -> ApiClient:
-    """A client with the key in STOKER_GOVERNANCE_KEY, else with the administrator's."""
-    return admin_client(url, os.environ.get("STOKER_GOVERNANCE_KEY"))
 
 
 def _path(id: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from stoker.api_options import admin_client, url_option
-from stoker.names import JOBS, MODELS, TENANTS, Name, complete_names
+from stoker.names import JOBS, MODELS, TENANTS, Name, check_tenant
 from stoker.queues import cancel_request, cancel_tenant, cancelled_request, cancelled_requests, queue_table
 from stoker.results import json_option, print_result
 
@@ -23,7 +23,7 @@ def queue_commands(context: click.Context, url: str | None) -> None:
 
 
 @queue_commands.command("cancel")
-@click.argument("id", required=False, shell_complete=complete_names(JOBS))
+@click.argument("id", required=False, type=Name(JOBS))
 @click.option("--tenant", type=Name(TENANTS), help="Cancel all requests of this tenant that wait.")
 @click.option("--model", type=Name(MODELS), help="Only those for this model.")
 @click.option("--running", is_flag=True, help="Stop the tenant's running requests, too.")
@@ -43,4 +43,6 @@ def run_queue_cancel(
         print_result(answer, lambda: [cancelled_request(id, answer)])
     elif tenant is not None:
         answer = cancel_tenant(client, tenant, model, running=running)
+        if not any(answer[count] for count in ("cancelled", "left", "stopping")):
+            check_tenant(client, tenant)
         print_result(answer, lambda: [cancelled_requests(tenant, answer, running=running)])

@@ -11,7 +11,8 @@ import click
 
 from stoker.api_options import admin_client, url_option
 from stoker.client import ApiClient
-from stoker.names import MODELS, TENANTS, Name
+from stoker.names import MODELS, TENANTS, Name, note_unknown_tenant
+from stoker.names import REQUESTS as REQUEST_IDS
 from stoker.results import json_option, print_result
 from stoker.tables import align
 
@@ -25,7 +26,7 @@ MAX_PAGES = 50
 
 
 @click.command("requests")
-@click.argument("id", required=False)
+@click.argument("id", required=False, type=Name(REQUEST_IDS))
 @click.option("--tenant", type=Name(TENANTS), help="Only those of this tenant.")
 @click.option("--model", type=Name(MODELS), help="Only those for this model.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only those that ended like this.")
@@ -46,6 +47,8 @@ def requests_command(*, id: str | None, limit: int, url: str | None, **filters: 
         print_result(request, lambda: request_lines(request))
         return
     requests = latest_requests(client, given, limit)
+    if not requests:
+        note_unknown_tenant(client, given.get("tenant"), url)
     print_result(requests, lambda: request_table(requests))
 
 

@@ -11,7 +11,7 @@ import click
 from stoker.api_options import admin_client, url_option
 from stoker.client import in_path
 from stoker.names import SESSIONS, Name
-from stoker.results import json_option, print_result
+from stoker.results import json_option, print_note, print_result
 from stoker.tables import align
 
 Json = dict[str, Any]
@@ -25,8 +25,11 @@ def session_commands(context: click.Context, *, url: str | None) -> None:
     """Show the sessions of browsers; `stoker sessions end` ends one."""
     if context.invoked_subcommand is not None:
         return
-    sessions = admin_client(url).get(SESSIONS.path)["data"]
+    listed = admin_client(url).get(SESSIONS.path)
+    sessions = listed["data"]
     print_result(sessions, lambda: session_lines(sessions))
+    if listed["has_more"]:
+        print_note(f"{listed['total']} sessions exist; these are the {len(sessions)} that were used last")
 
 
 @session_commands.command("end")

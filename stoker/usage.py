@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import click
 
 from stoker.api_options import admin_client, url_option
-from stoker.names import MODELS, TENANTS, Name
+from stoker.names import MODELS, TENANTS, Name, note_unknown_tenant
 from stoker.results import is_json, json_option, print_result
 from stoker.tables import align
 
@@ -35,7 +35,10 @@ def usage_command(as_csv: bool, url: str | None, **filters: str | None) -> None:
         raise click.UsageError("--csv and --json are two forms: give one")
     names = {"first": "from", "last": "to"}
     query = urlencode({names.get(name, name): text for name, text in filters.items() if text is not None})
-    report = admin_client(url).get(f"/v1/admin/usage?{query}")
+    client = admin_client(url)
+    report = client.get(f"/v1/admin/usage?{query}")
+    if not report["data"]:
+        note_unknown_tenant(client, filters["tenant"], url)
     if as_csv:
         click.echo(usage_csv(report), nl=False)
     else:

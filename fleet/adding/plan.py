@@ -191,9 +191,9 @@ def room_of(workers: Sequence[WorkerRow]) -> Room | None:
 
 def _nowhere(path: str, settings: Settings) -> InvalidAddition:
     base = settings.model_base_path
-    where = "model_base_path is not set, and" if base is None else f"nothing of that name is in {base}, and"
+    where = "that the platform may read (model_base_path is not set)" if base is None else f"in {base}"
     return InvalidAddition(
-        f"{SOURCE}: {path[:200]} is not there: {where} it is not a repository of a hub (owner/name)",
+        f"{SOURCE}: there is no file or folder {path[:200]} {where}; a model on a hub is written owner/name",
         param=SOURCE,
     )
 

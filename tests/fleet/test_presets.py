@@ -156,7 +156,7 @@ def test_models_of_the_configuration_and_added_ones_win(presets: Presets, settin
 def test_a_section_that_cannot_be_registered_is_a_problem_of_its_own(presets: Presets) -> None:
     problems, _ = presets.write(f"[bad name]\nmodel = x.gguf\n[m]\nmodel = missing.gguf\n{A}")
     assert problems[0] == "[bad name] cannot be the name of a model"
-    assert problems[1].startswith("[m] cannot be registered: source: missing.gguf is not there")
+    assert problems[1].startswith("[m] cannot be registered: source: there is no file or folder missing.gguf")
     assert presets.models() == ["a"]
     assert presets.service.is_pending  # the file may come
 

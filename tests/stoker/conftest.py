@@ -25,6 +25,14 @@ print("ready", flush=True)
 time.sleep(600)
 """
 
+UNKNOWN_TENANT = {
+    "/v1/admin/tenants/acne": [
+        (404, {"error": {"message": "there is no tenant acne", "code": "not_found"}}),
+    ],
+    "/v1/admin/tenants?limit=1000": [(200, {"data": [{"name": "acme"}]})],
+}
+"""Answers of an API with the tenant `acme` alone, for a command about `acne`."""
+
 
 def plan(name: str, code: str, tmp_path: Path, **more: Any) -> ProcessPlan:
     """The plan of a process that runs Python code."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.stoker.conftest import UNKNOWN_TENANT
+
 SCOPE = {"kind": "tenant", "model": None, "tenant": "acme", "tag": None}
 RUNNING = {
     "id": "flush_1",
@@ -50,6 +52,7 @@ def test_the_progress_is_followed_to_its_end(api, run):
             (200, {**COMPLETED, "result": uncounted}),
         ],
     }
+    api.answers |= {"/v1/admin/tenants/acme": [(200, {"name": "acme"})]}
     code, output = run("cache", "flush", "--tenant", "acme")
     assert code == 0
     lines = output.splitlines()
@@ -61,8 +64,22 @@ def test_the_progress_is_followed_to_its_end(api, run):
 
 def test_without_waiting_it_names_the_operation(api, run):
     api.answers = {"/v1/admin/cache/flush": [(202, RUNNING)]}
-    code, output = run("cache", "flush", "--tenant", "acme", "--no-wait")
+    code, output = run("cache", "flush", "--no-wait")
     assert (code, output) == (0, "the flush continues: GET /v1/admin/operations/flush_1\n")
+
+
+@pytest.mark.parametrize("words", [[], ["--no-wait"]])
+def test_a_flush_of_an_unknown_tenant_names_the_nearest_one(api, run, words):
+    nothing = {**COMPLETED, "result": {**COMPLETED["result"], "entries_removed": 0}}
+    api.answers = {
+        "/v1/admin/cache/flush": [(202, RUNNING)],
+        "/v1/admin/operations/flush_1": [(200, nothing)],
+        **UNKNOWN_TENANT,
+    }
+    code, output = run("cache", "flush", "--tenant", "acne", *words)
+    assert code == 5
+    assert output.endswith("there is no tenant acne (not_found); did you mean acme?\n")
+    assert "flushed" not in output
 
 
 @pytest.mark.parametrize("words", [["--tag", "x"], ["--model", "m", "--tenant", "acme"]])

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
+from click.testing import CliRunner
 
 from backends.catalogue import BACKENDS
 from config.commands import program
+from config.generated_keys import ensure_keys
 from config.ports import free_port
 from stoker.ask import ask
-from stoker.cli import main
+from stoker.cli import cli, main
 from stoker.client import ApiClient, ApiClientError
+from stoker.data_folder import write_run
 from stoker.models import progress_line
 
 
@@ -358,6 +361,65 @@ def test_another_server_on_the_port_is_detected(api, run):
     api.answers = {"/v1/admin/models": [(200, b"<html>")]}
 
     assert run("status") == (1, f"what answers at {api.url} is not Stoker's API: it sent no JSON\n")
+
+
+def test_a_link_is_an_address_with_its_scheme_when_the_given_one_has_none(api, run):
+    api.answers = {"/v1/session/links": [(200, {"path": "/ui/?link=1", "expires_in_s": 300})]}
+
+    assert run("ui", url=api.url.removeprefix("http://")) == (0, f"{api.url}/ui/?link=1\n")
+
+
+@pytest.fixture
+def run_without_key(api, tmp_path, monkeypatch):
+    """Run a command against an address of that API, which needs a key; no variable has one."""
+    for name in ("STOKER_ADMIN_KEY", "STOKER_API_KEY", "STOKER_GOVERNANCE_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    refusal = {"error": {"message": "no API key: send it as a header", "code": "invalid_api_key"}}
+    api.answers = {path: [(401, refusal)] for path in ("/v1/admin/models", "/v1/models", PROPOSALS)}
+
+    def run(*words, host="127.0.0.1"):
+        url = f"http://{host}:{api.server_address[1]}"
+        environment = {"STOKER_DATA_DIR": str(tmp_path)}
+        result = CliRunner().invoke(cli, [*words, "--url", url], env=environment)
+        return result.exit_code, result.output, url
+
+    return run
+
+
+PROPOSALS = "/v1/governance/proposals?limit=100"
+ELSEWHERE = "0.0.0.0"  # noqa: S104 - this machine, but no loopback
+
+
+@pytest.mark.parametrize(
+    ("words", "variable"),
+    [
+        (("status",), "STOKER_ADMIN_KEY"),
+        (("ask", "?"), "STOKER_API_KEY"),
+        (("op", "list"), "STOKER_GOVERNANCE_KEY"),
+    ],
+)
+def test_a_generated_key_is_not_sent_to_another_address(api, run_without_key, tmp_path, words, variable):
+    ensure_keys(tmp_path)
+    code, output, url = run_without_key(*words, host=ELSEWHERE)
+
+    assert code == 4
+    assert output == (
+        f"the API at {url} needs a key, and the generated one is for the platform of this machine alone: "
+        f"`read -rs {variable} && export {variable}` asks for the key to send (invalid_api_key)\n"
+    )
+    assert api.keys == [None]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", ELSEWHERE])
+def test_a_generated_key_is_sent_to_loopback_and_the_address_of_the_running_platform(
+    api, run_without_key, tmp_path, host
+):
+    keys = ensure_keys(tmp_path)
+    if host == ELSEWHERE:
+        write_run(tmp_path, {"url": f"http://{host}:{api.server_address[1]}"})
+    run_without_key("status", host=host)
+
+    assert api.keys == [f"Bearer {keys.admin_key}"]
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "http://", "http://x:port"])

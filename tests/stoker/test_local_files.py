@@ -78,6 +78,15 @@ def test_a_link_goes_with_the_last_model_that_has_its_path_through_it(settings, 
     assert not link.is_symlink()
 
 
+def test_a_path_that_leads_to_nothing_is_one_sentence_where_the_platform_runs_here(settings):
+    words = (
+        "there is no file or folder /nonexist.gguf on this machine; a model on a hub is written owner/name"
+    )
+    with pytest.raises(ApiClientError, match=words):
+        local_source("/nonexist.gguf", settings, URL)
+    assert local_source("/nonexist.gguf", settings, "http://far:1") == LocalSource("/nonexist.gguf")
+
+
 def test_a_file_here_is_out_of_the_reach_of_a_platform_elsewhere(settings, tmp_path):
     file = files_in(tmp_path / "weights", "m.gguf")
     with pytest.raises(ApiClientError, match="is out of the reach of the platform at http://far:1, whose"):

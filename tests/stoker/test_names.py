@@ -12,6 +12,8 @@ from config.commands import program
 from config.ports import free_port
 from stoker.cli import cli
 
+MODELS = [{"name": "org/one", "registered": True}, {"name": "org/two"}, {"name": "x"}]
+
 
 @pytest.fixture
 def complete(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -21,12 +23,13 @@ def complete(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("STOKER_API_KEY", "sk-me")
     monkeypatch.setenv("STOKER_URL", api.url)
     api.answers = {
-        "/v1/admin/models": [(200, {"models": [{"name": "org/one"}, {"name": "org/two"}, {"name": "x"}]})],
+        "/v1/admin/models": [(200, {"models": MODELS, "unreadable": [{"name": "old"}]})],
         "/v1/models": [(200, {"data": [{"id": "served"}]})],
         "/v1/admin/workers": [(200, {"data": [{"name": "gpu0"}, {"name": "gpu1"}]})],
         "/v1/admin/tenants?limit=1000": [(200, {"data": [{"name": "acme"}]})],
         "/v1/admin/keys?limit=1000": [(200, {"data": [{"id": "key_1"}, {"id": "key_2"}]})],
         "/v1/admin/operations?limit=100": [(200, {"data": [{"id": "load_1"}]})],
+        "/v1/admin/requests?limit=100": [(200, {"data": [{"id": "resp_9"}]})],
         "/v1/admin/jobs": [(200, {"data": [{"id": "resp_1"}]})],
         "/v1/governance/proposals?limit=100": [(200, {"data": [{"id": "prop_1"}]})],
     }
@@ -53,6 +56,8 @@ def complete(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (("keys", "create", "a"), ["acme"]),
         (("keys", "revoke", "key_1", "key_"), ["key_1", "key_2"]),
         (("queue", "cancel", ""), ["resp_1"]),
+        (("requests", ""), ["resp_9"]),
+        (("models", "remove", ""), ["org/one", "old"]),
         (("op", "show", ""), ["prop_1"]),
         (("runtimes", "install", "llama_s"), ["llama_server"]),
         (("status", "--w"), ["--watch"]),
@@ -131,6 +136,16 @@ def forget(api: Any, path: str) -> None:
         (("drain", "gup0"), "/v1/admin/workers/gup0/drain", "did you mean gpu0?"),
         (("keys", "create", "acmee"), "/v1/admin/keys", "did you mean acme?"),
         (("keys", "revoke", "kye_1"), "DELETE /v1/admin/keys/kye_1", "did you mean key_1?"),
+        (("keys", "list", "--tenant", "acne"), "/v1/admin/tenants/acne", "did you mean acme?"),
+        (
+            ("queue", "cancel", "nope"),
+            "DELETE /v1/admin/queue/nope",
+            f"`{program()} queue` shows each tenant's oldest request",
+        ),
+        (("requests", "resp_x"), "/v1/admin/requests/resp_x", "did you mean resp_9?"),
+        (("requests", "nope"), "/v1/admin/requests/nope", f"`{program()} requests` lists the latest"),
+        (("op", "show", "prop_2"), "/v1/governance/proposals/prop_2", "did you mean prop_1?"),
+        (("models", "remove", "org/twoo"), "DELETE /v1/admin/models/org/twoo", "did you mean org/one?"),
     ],
 )
 @pytest.mark.usefixtures("complete")
@@ -138,6 +153,10 @@ def test_an_unknown_name_is_answered_with_the_nearest_one(
     api: Any, run: Any, words: tuple[str, ...], path: str, hint: str
 ) -> None:
     forget(api, path)
+    api.answers |= {
+        "/v1/admin/keys?limit=1000&tenant=acne": [(200, {"data": []})],
+        "/v1/admin/operations?kind=download&status=open": [(200, {"data": []})],
+    }
     code, output = run(*words)
     assert code == 5
     assert output == f"it is unknown (not_found); {hint}\n"

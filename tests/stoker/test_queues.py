@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tests.stoker.conftest import UNKNOWN_TENANT
+
 TENANT = {"tenant": "acme", "queueDepth": 3, "running": 1, "oldestWaitMs": 4200, "oldestId": "resp_1"}
 MODEL = {"model": "m", "queueDepth": 3, "maxDepth": 64, "oldestWaitMs": 4200, "slots": 2, "running": 2}
 
@@ -51,6 +53,24 @@ def test_the_requests_of_a_tenant_are_cancelled(api, run):
         "100 waiting requests of tenant acme are cancelled, 20 more within seconds;"
         " 2 running ones are asked to stop\n"
     )
+
+
+NOTHING = {"tenant": "acne", "cancelled": 0, "left": 0, "stopping": 0}
+
+
+def test_a_cancel_for_an_unknown_tenant_names_the_nearest_one(api, run):
+    api.answers = {"DELETE /v1/admin/queue?tenant=acne": [(200, NOTHING)], **UNKNOWN_TENANT}
+    code, output = run("queue", "cancel", "--tenant", "acne")
+    assert (code, output) == (5, "there is no tenant acne (not_found); did you mean acme?\n")
+
+
+def test_a_cancel_for_a_tenant_without_requests_is_no_error(api, run):
+    api.answers = {
+        "DELETE /v1/admin/queue?tenant=acme": [(200, {**NOTHING, "tenant": "acme"})],
+        "/v1/admin/tenants/acme": [(200, {"name": "acme"})],
+    }
+    code, output = run("queue", "cancel", "--tenant", "acme")
+    assert (code, output) == (0, "0 waiting requests of tenant acme are cancelled\n")
 
 
 @pytest.mark.parametrize("words", [[], ["resp_1", "--tenant", "acme"], ["resp_1", "--running"]])

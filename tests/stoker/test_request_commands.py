@@ -6,6 +6,8 @@ import json
 
 from scheduler import request_history
 from stoker.request_commands import STATUSES
+from stoker.usage import COLUMNS
+from tests.stoker.conftest import UNKNOWN_TENANT
 
 REQUEST = {
     "id": "resp_1",
@@ -57,6 +59,22 @@ def test_the_requests_are_printed_as_json(api, run):
     api.answers = {FIRST: [(200, {"data": [REQUEST], "has_more": False, "next_after": None})]}
     code, output = run("requests", "--tenant", "acme", "--json")
     assert (code, json.loads(output)) == (0, [REQUEST])
+
+
+def test_a_tenant_that_does_not_exist_is_noted_when_no_request_is_found(api, run):
+    none = {"data": [], "has_more": False, "next_after": None}
+    note = "there is no tenant acne; did you mean acme?"
+    api.answers = {"/v1/admin/requests?tenant=acne&limit=50": [(200, none)], **UNKNOWN_TENANT}
+    code, output = run("requests", "--tenant", "acne")
+    assert (code, output.splitlines()[0]) == (0, note)
+    assert run("requests", "--tenant", "acne", "--json")[1].splitlines() == [f'{{"note": "{note}"}}', "[]"]
+
+
+def test_the_usage_of_a_tenant_that_does_not_exist_has_a_note(api, run):
+    report = {"data": [], "totals": dict.fromkeys(COLUMNS, 0)}
+    api.answers = {"/v1/admin/usage?tenant=acne": [(200, report)], **UNKNOWN_TENANT}
+    code, output = run("usage", "--tenant", "acne")
+    assert (code, output.splitlines()[0]) == (0, "there is no tenant acne; did you mean acme?")
 
 
 def test_one_request_has_the_parts_of_its_time(api, run):

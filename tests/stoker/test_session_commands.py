@@ -34,6 +34,14 @@ def test_the_sessions_are_a_table_that_names_the_person_or_the_key(api, run):
     assert [line.split()[-1] for line in (person, key)] == ["b" * 64, "a" * 64]
 
 
+def test_the_number_of_all_sessions_is_noted_when_some_are_left_out(api, run):
+    listed = {"object": "list", "data": [OF_KEY], "has_more": True, "total": 1001}
+    api.answers = {PATH: [(200, listed)]}
+    output = run("sessions")[1]
+    assert output.endswith("1001 sessions exist; these are the 1 that were used last\n")
+    assert '"note"' in run("sessions", "--json")[1]
+
+
 def test_json_has_the_sessions_of_the_api(api, run):
     api.answers = {PATH: [(200, {"object": "list", "data": [OF_KEY], "has_more": False})]}
     code, output = run("sessions", "--json")

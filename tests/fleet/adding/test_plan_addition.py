@@ -207,7 +207,7 @@ def test_a_whisper_model_of_a_hub_is_planned_with_all_that_a_load_needs(fleet: F
         ("hf://acme/Tiny-GGUF/mmproj-F16.gguf", HubRefused, "is a projector"),
         ("acme/damaged", InvalidAddition, "at most 65536 are read"),
         ("acme/empty", InvalidAddition, "no weights"),
-        ("nowhere.gguf", InvalidAddition, "nothing of that name"),
+        ("nowhere.gguf", InvalidAddition, "there is no file or folder nowhere.gguf in"),
         ("https://example.com/acme/Tiny", InvalidAddition, "names example.com"),
     ],
 )
@@ -341,6 +341,8 @@ def test_paths_of_a_request_lead_nowhere_without_a_folder_of_models(fleet: Fleet
     for path in ("models/stoker-demo.gguf", "../x.gguf", "/etc/passwd", str(links / ".." / "x")):
         with pytest.raises(InvalidAddition, match="outside model_base_path"):
             plan_addition(fleet, "it-Q8_0.gguf", configuration={"llama_server_mmproj": path})
+    with pytest.raises(InvalidAddition, match=r"no file or folder x\.gguf .* on a hub is written owner/name"):
+        plan_addition(fleet, "x.gguf")
     given = {"llama_server_mmproj": str(links / "mmproj.gguf")}
     plan = plan_addition(fleet, "it-Q8_0.gguf", configuration=given)
     assert plan.added.definition.options["llama_server_mmproj"] == given["llama_server_mmproj"]
