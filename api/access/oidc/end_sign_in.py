@@ -11,7 +11,8 @@ from api.access.authority import Authority
 from api.access.caller import Identity
 from api.access.oidc.claims import person_of
 from api.access.oidc.errors import ProviderUnavailable, SignInRefused
-from api.access.oidc.provider import TIMEOUT_S, OidcProvider
+from api.access.oidc.provider import OidcProvider
+from api.access.oidc.provider_requests import TIMEOUT_S
 from api.access.oidc.sign_in_store import SignIn, SignInStore
 from api.access.person import Person
 from api.access.session_store import Browser, SessionStore, UsedSession
