@@ -662,6 +662,27 @@ def test_people_and_keys_list_and_end_their_own_sessions_alone(
     assert listed[0]["key"] == "key_config_" + listed[0]["key"].removeprefix("key_config_")
 
 
+def test_the_audit_has_the_sessions_that_their_persons_end_and_not_those_of_keys(
+    process: Process, provider: OidcProvider
+) -> None:
+    audit = services_of(process)[AuditLog]
+    one, two, by_key = browser_of(process), browser_of(process), browser_of(process)
+    sign_in_as(one, provider, "vera")
+    sign_in_as(two, provider, "vera")
+    sign_in(by_key, ADMIN_KEY)
+    begun = len(audit.recorded)  # type: ignore[attr-defined]  # a FakeAudit
+    of_two = one.get(ACCOUNT_SESSIONS).json["data"][1]["id"]
+    assert one.delete(f"{ACCOUNT_SESSIONS}/{of_two}").json["deleted"] is True
+    for browser in (one, two, by_key):  # that of `two` has ended; a key's is not recorded
+        assert browser.delete(SESSION).json["signed_in"] is False
+    in_list, at_sign_out = audit.recorded[begun:]  # type: ignore[attr-defined]
+    assert in_list == at_sign_out
+    assert (in_list.actor, in_list.authority, in_list.action) == ("vera@example.com", "person", "end_session")
+    assert (in_list.subject, in_list.outcome) == ("vera@example.com", "done")
+    assert (in_list.detail["tenant"], in_list.detail["address"]) == ("one", "127.0.0.1")
+    assert in_list.detail["person"]["subject"] == "id-of-vera"
+
+
 def test_the_list_of_sessions_forgets_those_that_have_ended(
     process: Process, browser: FlaskClient, provider: OidcProvider
 ) -> None:

@@ -112,10 +112,10 @@ export const text = {
 		endOf: (owner: string) => `End the session of ${owner}`,
 		endFrom: (address: string, at: string) => `End the session from ${address || 'an unknown address'} of ${at}`,
 		own: 'These browsers are signed in as you, or with the same key. The button Sign out ends the session of this one.',
-		endOwnMeans: 'Its next request is refused, and its streams end within some seconds.',
+		endOwnMeans: 'Its next request is refused, and its pages for operators end. An answer under way goes on to its end.',
 		endMeans:
-			'Its next request is refused, and its streams end within some seconds. Signing in again is possible: revoke the key, or change ' +
-			'the groups of the person at the provider, to prevent that.'
+			'Its next request is refused, and its pages for operators end. An answer under way goes on to its end. Signing in again is ' +
+			'possible: revoke the key, or change the groups of the person at the provider, to prevent that.'
 	},
 
 	// ---- tables
