@@ -1035,6 +1035,12 @@ export const text = {
 		free: (time: string) => `all free again in ${time}`,
 		refusals: 'Refused lately',
 		noRefusals: 'No request was refused within the last hour.',
+		texts: 'Prompts and answers',
+		keepsTexts: (keeps: boolean) =>
+			keeps
+				? 'The history of requests keeps the prompts and answers of this tenant, at most as long as their records. Administrators can ' +
+					'read them, and the audit names each reader. Those of conversations, of batches and of requests with store: false are not kept.'
+				: 'The history of requests keeps no prompts and no answers of this tenant.',
 		usage: 'Usage by model and key',
 		usageOf: (tenant: string) => `Usage of ${tenant} by model and key`,
 		key: 'Key',
