@@ -78,6 +78,7 @@ def show_account() -> Response:
             "key": caller.usage_key or None,
             "models": None if caller.key.models is None else sorted(caller.key.models),
             "max_priority": tenant.max_priority,
+            "keep_texts": tenant.keep_texts,
             "limits": limits,
         }
     )

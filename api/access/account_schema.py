@@ -26,6 +26,13 @@ class Account(marshmallow.Schema):
         metadata={"description": "The models that this key may use; null: all."},
     )
     max_priority = fields.String(required=True, metadata={"enum": list(PRIORITIES)})
+    keep_texts = fields.Boolean(
+        required=True,
+        metadata={
+            "description": "Whether the history of requests keeps prompts and answers of this tenant, which "
+            "administrators can read."
+        },
+    )
     limits = fields.Nested(TenantLimits, required=True)
 
 

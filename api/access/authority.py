@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.access.caller import Caller
+from api.access.person import Person
 from api.http.errors import Forbidden
 from api.http.route_access import Access
 from config.api_keys import ALL_SCOPES
@@ -62,6 +63,12 @@ class Authority:
 def authority_of(caller: Caller) -> Authority:
     """An administrator or an operator, by a key or as a person."""
     return Authority(authorization_of_caller(caller), caller.key.scopes, caller.key.id)
+
+
+def authority_of_person(person: Person) -> Authority:
+    """A person at the sign-in, or at the end of the own session."""
+    authorization = Authorization(person.actor, PERSON, person=person.record(person.tenant))
+    return Authority(authorization, person.scopes)
 
 
 def authorization_of_caller(caller: Caller) -> Authorization:

@@ -11,6 +11,7 @@ from marshmallow import fields
 from api.access.authority import authority_of
 from api.access.caller import Caller, current_caller
 from api.access.registry import AccessRegistry
+from api.access.session_end import end_for_owner
 from api.access.session_request import current_session
 from api.access.session_schema import SessionPerson
 from api.access.session_store import ListedSession, SessionStore
@@ -103,13 +104,13 @@ def list_own_sessions() -> Response:
 def end_own_session(id: str) -> Response:
     """End a session of the caller
 
-    Its next request is refused (401 `session_ended`) by all API processes, and its streams end within some
-    seconds.
+    Its next request is refused (401 `session_ended`) by all API processes. The streams of its pages for
+    operators end within some seconds; an answer under way goes on to its end.
     """
     key, found = _owner(current_caller()), service(SessionStore).found(id)
     if found is None or found.key != key:
         raise _no_such_session()
-    service(SessionStore).end_by_id(id)
+    end_for_owner(current_services(), found)
     return json_response({"id": id, "object": "browser_session", "deleted": True})
 
 

@@ -10,12 +10,14 @@ from flask import Response, request
 from api.access.authenticator import Authenticator
 from api.access.caller import Identity, current_caller
 from api.access.oidc.end_sign_in import end_sign_in
+from api.access.session_end import end_for_owner
 from api.access.session_request import (
     COOKIE,
     SIGN_IN_COOKIE,
     UI_FIELD,
     check_own_page,
     current_session,
+    digest_of_token,
     keeps_session_alive,
     session_token,
     set_cookie,
@@ -27,7 +29,7 @@ from api.http.errors import Conflict, Forbidden, InvalidApiKey, InvalidRequest
 from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
-from api.services import AppServices, current_services, service
+from api.services import AppServices, current_services
 from config.api_keys import ALL_SCOPES, INFERENCE, SCOPES, with_implied
 from config.settings import Settings
 from config.version import version
@@ -142,12 +144,15 @@ def show_session() -> Response:
 def sign_out() -> Response:
     """Sign a browser out
 
-    The session ends at once, in all tabs and API processes; its streams end within some seconds.
+    The session ends at once, in all tabs and API processes. The streams of its pages for operators end within
+    some seconds; an answer under way goes on to its end.
     """
-    token = session_token(request.environ)
+    services, token = current_services(), session_token(request.environ)
     if token is not None:
         check_own_page(request)
-        service(SessionStore).end(token)
+        session = services[SessionStore].found(digest_of_token(token))
+        if session is not None:
+            end_for_owner(services, session)
     response = json_response(_signed_out())
     set_cookie(request, response, COOKIE, "")
     return response

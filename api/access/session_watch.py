@@ -1,5 +1,5 @@
-"""Ends the open streams of sessions: after a sign-out, after the longest time of a session, and when the
-admin part was not used for too long.
+"""Ends the open streams of the pages for operators: after the end of a session, after its longest time, and
+when its admin part was not used for too long. An answer under way goes on to its end.
 
 A stream is no use of its session: a page that is left alone is signed out of the admin part. Once a second
 the process asks Redis for the sessions that have a stream; without one it sends nothing.

@@ -7,18 +7,18 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 from api.access.authenticator import Authenticator
-from api.access.authority import Authority
+from api.access.authority import authority_of_person
 from api.access.caller import Identity
 from api.access.oidc.claims import person_of
 from api.access.oidc.errors import ProviderUnavailable, SignInRefused
-from api.access.oidc.provider import TIMEOUT_S, OidcProvider
+from api.access.oidc.provider import OidcProvider
+from api.access.oidc.provider_requests import TIMEOUT_S
 from api.access.oidc.sign_in_store import SignIn, SignInStore
 from api.access.person import Person
 from api.access.session_store import Browser, SessionStore, UsedSession
 from api.http.errors import InvalidApiKey, NotFound
 from api.services import AppServices
 from governance.audit import AuditLog
-from governance.authorization import PERSON, Authorization
 
 LONGEST_WAIT_S = 4 * TIMEOUT_S
 """Of the requests for the addresses, the token and the keys, twice."""
@@ -49,7 +49,7 @@ def end_sign_in(
     person = person_of(wait_for(services, exchange), provider.settings)
     identity = _identity(services, person)
     services[SignInStore].use(sign_in)  # not before: what anyone can send must not fill Redis
-    services[AuditLog].record(_authority(person).event("sign_in", person.actor, "done", {}))
+    services[AuditLog].record(authority_of_person(person).event("sign_in", person.actor, "done", {}))
     token = services[SessionStore].begin_of_person(
         person, provider.settings.session_s, earlier, browser, as_admin=sign_in.as_admin
     )
@@ -81,11 +81,6 @@ def _identity(services: AppServices, person: Person) -> Identity:
         raise SignInRefused(
             f"your tenant {person.tenant} does not exist; ask an administrator to add it"
         ) from None
-
-
-def _authority(person: Person) -> Authority:
-    authorization = Authorization(person.actor, PERSON, person=person.record(person.tenant))
-    return Authority(authorization, person.scopes)
 
 
 def _refusal(error: str | None) -> str:

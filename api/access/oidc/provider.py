@@ -1,8 +1,7 @@
 """The OpenID Connect provider: its addresses, its keys, and the exchange of a code for the ID token.
 
-Requests go from the event loop, each within a time and a size; redirects are not followed. What was read is
-kept: the addresses and the keys for an hour, a failure for some seconds, so that a provider that is away is
-not asked by every visitor of the sign-in page.
+What was read is kept: the addresses and the keys for an hour, a failure to read them for some seconds, so
+that a provider that is away is not asked by every visitor of the sign-in page.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import asyncio
 import base64
 import logging
 import os
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,23 +17,14 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-import orjson
-
 from api.access.oidc.errors import ProviderUnavailable, SignInRefused
 from api.access.oidc.id_token import MAX_KEYS, Expected, UnknownKey, verify_id_token
+from api.access.oidc.provider_requests import ProviderRequests, failed_answer
 from config.errors import ConfigError
 from config.oidc_schema import is_safe_url
 from config.settings import OIDC_SECRET_VARIABLE, OidcSettings
-from config.version import version
-from http_client.client import HttpClient, HttpError, HttpResponse
 
 logger = logging.getLogger("api")
-
-TIMEOUT_S = 10.0
-"""Of one request, with name resolution and connect."""
-
-MAX_BYTES = 512 * 1024
-"""Of one answer."""
 
 KEPT_S = 3600.0
 FAILURE_KEPT_S = 5.0
@@ -47,7 +36,6 @@ WAITING_SHARE = 4
 
 DISCOVERY = "/.well-known/openid-configuration"
 FORM = "application/x-www-form-urlencoded"
-USER_AGENT = f"Stoker/{version()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +72,7 @@ class OidcProvider:
         self._keys: list[dict[str, Any]] = []
         self._lock = asyncio.Lock()
         self._waiting = 0
-        self._tls: ssl.SSLContext | None = None
+        self._requests = ProviderRequests()
 
     @property
     def is_configured(self) -> bool:
@@ -103,30 +91,35 @@ class OidcProvider:
             now = time.monotonic()
             if self._endpoints is not None and now - self._endpoints_at < KEPT_S:
                 return self._endpoints
-            if now - self._failed_at < FAILURE_KEPT_S:
-                raise ProviderUnavailable(self._failure, retry_after_s=int(FAILURE_KEPT_S))
-            try:
-                document = await self._get(f"{str(self.settings.issuer).rstrip('/')}{DISCOVERY}")
+            with self._failure_kept():
+                document = await self._requests.get(f"{str(self.settings.issuer).rstrip('/')}{DISCOVERY}")
                 self._endpoints = self._checked(document)
-            except ProviderUnavailable as error:
-                self._failed_at, self._failure = time.monotonic(), error.message
-                logger.warning("people cannot sign in: %s", error.message)
-                raise
             self._endpoints_at = time.monotonic()
             return self._endpoints
 
     async def exchange(self, code: str, redirect_url: str, verifier: str, nonce: str) -> dict[str, Any]:
-        """The verified claims of the ID token for a code. Raises `ProviderUnavailable`, `SignInRefused`."""
+        """The verified claims of the ID token for a code.
+
+        Raises `ProviderUnavailable` and `SignInRefused`, which are logged.
+        """
         with self._turn():
             endpoints = await self._current_endpoints()
-            token = await self._token(endpoints, code, redirect_url, verifier)
-            expected = Expected(str(self.settings.issuer), str(self.settings.client_id), nonce)
-            keys = await self._current_keys(endpoints)
             try:
-                return await asyncio.to_thread(verify_id_token, token, keys, expected)
-            except UnknownKey:
-                keys = await self._newer_keys(endpoints)
-                return await asyncio.to_thread(verify_id_token, token, keys, expected)
+                with _failure_logged():
+                    token = await self._token(endpoints, code, redirect_url, verifier)
+                return await self._verified(endpoints, token, nonce)
+            except SignInRefused as error:
+                logger.warning("a sign-in was refused: %s", error.message)
+                raise
+
+    async def _verified(self, endpoints: Endpoints, token: str, nonce: str) -> dict[str, Any]:
+        expected = Expected(str(self.settings.issuer), str(self.settings.client_id), nonce)
+        keys = await self._current_keys(endpoints)
+        try:
+            return await asyncio.to_thread(verify_id_token, token, keys, expected)
+        except UnknownKey:
+            keys = await self._newer_keys(endpoints)
+            return await asyncio.to_thread(verify_id_token, token, keys, expected)
 
     def check_issuer(self, issuer: str | None) -> None:
         """Check the `iss` of an answer (RFC 9207). Raises `SignInRefused` for that of another provider."""
@@ -147,6 +140,21 @@ class OidcProvider:
             yield
         finally:
             self._waiting -= 1
+
+    @contextmanager
+    def _failure_kept(self) -> Iterator[None]:
+        """Keep and log a failure to read what the provider publishes. Raises it again while it is kept.
+
+        Failures of the token endpoint are not kept: anyone can send a code that it does not bear.
+        """
+        if time.monotonic() - self._failed_at < FAILURE_KEPT_S:
+            raise ProviderUnavailable(self._failure, retry_after_s=int(FAILURE_KEPT_S))
+        try:
+            with _failure_logged():
+                yield
+        except ProviderUnavailable as error:
+            self._failed_at, self._failure = time.monotonic(), error.message
+            raise
 
     def _checked(self, document: Mapping[str, Any]) -> Endpoints:
         if document.get("issuer") != self.settings.issuer:
@@ -183,10 +191,13 @@ class OidcProvider:
             form["client_id"] = client_id
             if self._secret is not None:
                 form["client_secret"] = self._secret
-        status, answer = await self._request("POST", endpoints.token, urlencode(form).encode(), headers)
+        status, answer = await self._requests.send("POST", endpoints.token, urlencode(form).encode(), headers)
+        if status >= 500 or status == 429:
+            raise failed_answer(status, endpoints.token)
         if status != 200:
             reason = answer.get("error")
-            shown = reason if isinstance(reason, str) and reason.isascii() and len(reason) < 64 else status
+            is_name = isinstance(reason, str) and reason.isascii() and reason.isprintable()
+            shown = reason if is_name and len(str(reason)) < 64 else status
             raise SignInRefused(f"the provider refused the code of this sign-in ({shown}): sign in again")
         token = answer.get("id_token")
         if not isinstance(token, str):
@@ -206,63 +217,18 @@ class OidcProvider:
             return self._keys
 
     async def _read_keys(self, endpoints: Endpoints) -> None:
-        keys = (await self._get(endpoints.keys)).get("keys")
-        if not isinstance(keys, list):
-            raise ProviderUnavailable("the provider's document of keys (jwks_uri) has no list of keys")
+        with self._failure_kept():
+            keys = (await self._requests.get(endpoints.keys)).get("keys")
+            if not isinstance(keys, list):
+                raise ProviderUnavailable("the provider's document of keys (jwks_uri) has no list of keys")
         self._keys = [key for key in keys[:MAX_KEYS] if isinstance(key, dict)]
         self._keys_at = time.monotonic()
 
-    async def _get(self, url: str) -> dict[str, Any]:
-        status, document = await self._request("GET", url, None, {})
-        if status != 200:
-            raise ProviderUnavailable(f"the provider answered {status} at {_shown(url)}")
-        return document
 
-    async def _request(
-        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[int, dict[str, Any]]:
-        """The status and the JSON object of an answer; {} without one that is not 200."""
-        is_secure = url.startswith("https:")
-        if is_secure and self._tls is None:
-            self._tls = await asyncio.to_thread(ssl.create_default_context)
-        client = HttpClient(
-            url,
-            headers={"user-agent": USER_AGENT, "accept": "application/json", "connection": "close"},
-            connect_timeout_s=TIMEOUT_S,
-            tls=self._tls if is_secure else None,
-        )
-        try:
-            async with (
-                asyncio.timeout(TIMEOUT_S),
-                client.request(method, "", body, headers=headers) as response,
-            ):
-                content = await _read(response)
-        except TimeoutError:
-            problem = f"it did not answer within {TIMEOUT_S:g} s at {_shown(url)}"
-            raise ProviderUnavailable(f"the provider cannot be used: {problem}", retry_after_s=5) from None
-        except HttpError as error:
-            problem = f"no answer at {_shown(url)}: {error}"
-            raise ProviderUnavailable(f"the provider cannot be used: {problem}", retry_after_s=5) from None
-        finally:
-            client.close()
-        try:
-            document = orjson.loads(content)
-        except orjson.JSONDecodeError:
-            document = None
-        if not isinstance(document, dict):
-            if response.status == 200:
-                raise ProviderUnavailable(f"the provider's answer at {_shown(url)} is not a JSON object")
-            document = {}
-        return response.status, document
-
-
-async def _read(response: HttpResponse) -> bytes:
-    content = await response.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ProviderUnavailable(f"an answer of the provider has more than {MAX_BYTES} bytes")
-    return content
-
-
-def _shown(url: str) -> str:
-    """The address without its query."""
-    return url.partition("?")[0][:200]
+@contextmanager
+def _failure_logged() -> Iterator[None]:
+    try:
+        yield
+    except ProviderUnavailable as error:
+        logger.warning("people cannot sign in: %s", error.message)
+        raise

@@ -23,7 +23,7 @@ TENANTS = {
     "boss": {"admin": True},
     "acme": {"rate_limit": "40req/hour"},
     "other": {},
-    "tiny": {"rate_limit": "1req/hour"},
+    "tiny": {"rate_limit": "1req/hour", "keep_texts": True},
 }
 ROUTES = ("/v1/account", "/v1/account/keys", "/v1/account/usage", "/v1/account/usage?format=csv")
 FORMULA = '=HYPERLINK("http://x")'
@@ -98,6 +98,8 @@ def test_a_key_sees_the_limits_and_keys_of_its_own_tenant_only(served: Served) -
     account = read(served, "/v1/account", "sk-acme")
     assert (account["tenant"], account["limits"]["tenant"]) == ("acme", "acme")
     assert account["limits"]["requests"]["most"] == 40
+    assert account["keep_texts"] is False
+    assert read(served, "/v1/account", "sk-tiny")["keep_texts"] is True
     assert account["key"] == f"key_config_{digest_of('sk-acme')[:12]}"
     listed = read(served, "/v1/account/keys", "sk-acme")["data"]
     assert {key["id"] for key in listed} == {id, account["key"]}

@@ -9,6 +9,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -20,6 +21,7 @@ from joserfc.jwk import ECKey, OctKey, RSAKey
 from api.access import session_store
 from api.access.oidc import provider as provider_module
 from api.access.oidc import sign_in_store
+from api.access.oidc.provider_requests import MAX_BYTES
 from api.access.session_store import ADMIN_IDLE_S, SessionStore
 from api.access.session_watch import SessionWatch
 from api.http.open_streams import OpenStreams
@@ -83,6 +85,11 @@ def sign_in_as(browser: FlaskClient, provider: OidcProvider, person: str) -> Any
 
 def last_audited(process: Process) -> Any:
     return services_of(process)[AuditLog].recorded[-1]  # type: ignore[attr-defined]  # a FakeAudit
+
+
+def logged_sign_ins(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the log has about sign-ins by the provider."""
+    return [message for message in caplog.messages if "sign in: " in message or "sign-in was" in message]
 
 
 def test_a_person_gets_a_session_with_the_scopes_of_its_roles(
@@ -387,7 +394,7 @@ def test_roles_come_from_a_claim_within_another_and_from_a_verified_address(
         (200, b"not JSON"),
         (200, b"[]"),
         (200, b'{"issuer": "https://other.example"}'),
-        (200, b" " * (provider_module.MAX_BYTES + 1)),
+        (200, b" " * (MAX_BYTES + 1)),
     ],
     ids=lambda answer: f"{answer[0]} {answer[1][:20]!r}",
 )
@@ -415,6 +422,73 @@ def test_a_redirect_of_the_token_endpoint_is_not_followed(
     answer = finish(browser, provider.authorize(begin(browser), "vera"))
     assert error_of(answer) == (403, "sign_in_refused", None)
     assert provider.requests.count("/token") == 1
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_failure_of_the_token_endpoint_is_the_provider_s_and_is_logged_and_not_kept(
+    browser: FlaskClient, provider: OidcProvider, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    provider.answers["/token"] = (status, b'{"error": "server_error"}')
+    for _ in range(2):
+        refused = finish(browser, provider.authorize(begin(browser), "vera"))
+        assert error_of(refused) == (503, "provider_unavailable", None)
+    assert refused.headers["Retry-After"] == "5"
+    expected = f"people cannot sign in: the provider answered {status} at {provider.issuer}/token"
+    assert logged_sign_ins(caplog) == [expected] * 2  # as often as it was asked: anyone can send a code
+    del provider.answers["/token"]
+    sign_in_as(browser, provider, "vera")
+
+
+def test_a_refusal_of_the_token_endpoint_is_logged_with_its_error_and_without_secrets(
+    browser: FlaskClient, provider: OidcProvider, caplog: pytest.LogCaptureFixture
+) -> None:
+    shown = {"invalid_client": "invalid_client", "two\nlines": "401", "x" * 64: "401"}
+    for error in shown:
+        provider.answers["/token"] = (401, orjson.dumps({"error": error, "error_description": "secret"}))
+        answer = provider.authorize(begin(browser), "vera")
+        assert error_of(finish(browser, answer)) == (403, "sign_in_refused", None)
+        assert answer["code"] not in caplog.text
+    reason = "a sign-in was refused: the provider refused the code of this sign-in ({}): sign in again"
+    assert logged_sign_ins(caplog) == [reason.format(text) for text in shown.values()]
+
+
+@pytest.mark.parametrize("answer", [(500, b"{}"), (200, b"{}")], ids=["500", "without keys"])
+def test_a_failure_to_read_the_keys_is_logged_once_and_kept(
+    browser: FlaskClient, provider: OidcProvider, caplog: pytest.LogCaptureFixture, answer: tuple[int, bytes]
+) -> None:
+    provider.answers["/keys"] = answer
+    for _ in range(2):
+        refused = finish(browser, provider.authorize(begin(browser), "vera"))
+        assert error_of(refused) == (503, "provider_unavailable", None)
+    assert provider.requests.count("/keys") == 1
+    (message,) = logged_sign_ins(caplog)
+    assert message == f"people cannot sign in: {refused.json['error']['message']}"
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "message"),
+    [
+        (-120, "the provider's token is not valid: The token was issued in the future"),
+        (400, "the provider's token is not valid: The token is expired"),
+        (700, "the provider's token is too old; check the clocks of both hosts"),
+    ],
+    ids=["behind", "beyond the token's end", "beyond ten minutes"],
+)
+def test_another_clock_of_this_host_is_explained_as_the_documentation_has_it(
+    browser: FlaskClient,
+    provider: OidcProvider,
+    caplog: pytest.LogCaptureFixture,
+    ahead_s: int,
+    message: str,
+) -> None:
+    issued_at = int(time.time()) - ahead_s
+    provider.claims = {"iat": issued_at, "exp": issued_at + (3600 if ahead_s == 700 else 300)}
+    refused = finish(browser, provider.authorize(begin(browser), "vera"))
+    assert error_of(refused) == (403, "sign_in_refused", None)
+    assert refused.json["error"]["message"] == message
+    assert logged_sign_ins(caplog) == [f"a sign-in was refused: {message}"]
+    rows = (Path(__file__).parents[3] / "docs/people.md").read_text().splitlines()
+    assert any(row.startswith(f"| {message} |") for row in rows)
 
 
 def test_sign_ins_that_begin_evict_none_and_write_nothing(
@@ -586,6 +660,27 @@ def test_people_and_keys_list_and_end_their_own_sessions_alone(
     listed = process.get(ACCOUNT_SESSIONS).json["data"]  # with the key itself
     assert [(row["person"], row["is_current"]) for row in listed] == [(None, False)]
     assert listed[0]["key"] == "key_config_" + listed[0]["key"].removeprefix("key_config_")
+
+
+def test_the_audit_has_the_sessions_that_their_persons_end_and_not_those_of_keys(
+    process: Process, provider: OidcProvider
+) -> None:
+    audit = services_of(process)[AuditLog]
+    one, two, by_key = browser_of(process), browser_of(process), browser_of(process)
+    sign_in_as(one, provider, "vera")
+    sign_in_as(two, provider, "vera")
+    sign_in(by_key, ADMIN_KEY)
+    begun = len(audit.recorded)  # type: ignore[attr-defined]  # a FakeAudit
+    of_two = one.get(ACCOUNT_SESSIONS).json["data"][1]["id"]
+    assert one.delete(f"{ACCOUNT_SESSIONS}/{of_two}").json["deleted"] is True
+    for browser in (one, two, by_key):  # that of `two` has ended; a key's is not recorded
+        assert browser.delete(SESSION).json["signed_in"] is False
+    in_list, at_sign_out = audit.recorded[begun:]  # type: ignore[attr-defined]
+    assert in_list == at_sign_out
+    assert (in_list.actor, in_list.authority, in_list.action) == ("vera@example.com", "person", "end_session")
+    assert (in_list.subject, in_list.outcome) == ("vera@example.com", "done")
+    assert (in_list.detail["tenant"], in_list.detail["address"]) == ("one", "127.0.0.1")
+    assert in_list.detail["person"]["subject"] == "id-of-vera"
 
 
 def test_the_list_of_sessions_forgets_those_that_have_ended(

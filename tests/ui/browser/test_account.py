@@ -72,6 +72,9 @@ def test_a_tenant_s_key_shows_its_own_account(
     assert "default" not in page.locator("main").inner_text(), "no other tenant"
     assert key not in page.content()
     assert page.locator("main img").count() == 0, "the label is text"
+    page.get_by_text("keeps no prompts and no answers of this tenant").wait_for()
+    assert platform.admin("PATCH", f"/v1/admin/tenants/{tenant}", {"keep_texts": True})[0] == 200
+    page.get_by_text("keeps the prompts and answers of this tenant").wait_for()
     check_accessible(page)
     body = {"key": key, "admin": False}
     assert platform.request("POST", "/v1/session", body, key, **OWN_PAGE)[0] == 201

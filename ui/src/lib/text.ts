@@ -112,10 +112,10 @@ export const text = {
 		endOf: (owner: string) => `End the session of ${owner}`,
 		endFrom: (address: string, at: string) => `End the session from ${address || 'an unknown address'} of ${at}`,
 		own: 'These browsers are signed in as you, or with the same key. The button Sign out ends the session of this one.',
-		endOwnMeans: 'Its next request is refused, and its streams end within some seconds.',
+		endOwnMeans: 'Its next request is refused, and its pages for operators end. An answer under way goes on to its end.',
 		endMeans:
-			'Its next request is refused, and its streams end within some seconds. Signing in again is possible: revoke the key, or change ' +
-			'the groups of the person at the provider, to prevent that.'
+			'Its next request is refused, and its pages for operators end. An answer under way goes on to its end. Signing in again is ' +
+			'possible: revoke the key, or change the groups of the person at the provider, to prevent that.'
 	},
 
 	// ---- tables
@@ -1035,6 +1035,12 @@ export const text = {
 		free: (time: string) => `all free again in ${time}`,
 		refusals: 'Refused lately',
 		noRefusals: 'No request was refused within the last hour.',
+		texts: 'Prompts and answers',
+		keepsTexts: (keeps: boolean) =>
+			keeps
+				? 'The history of requests keeps the prompts and answers of this tenant, at most as long as their records. Administrators can ' +
+					'read them, and the audit names each reader. Those of conversations, of batches and of requests with store: false are not kept.'
+				: 'The history of requests keeps no prompts and no answers of this tenant.',
 		usage: 'Usage by model and key',
 		usageOf: (tenant: string) => `Usage of ${tenant} by model and key`,
 		key: 'Key',

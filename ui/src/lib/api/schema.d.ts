@@ -2342,6 +2342,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Account: {
+            keep_texts: boolean;
             key: string | null;
             limits: components["schemas"]["TenantLimits"];
             /** @enum {string} */

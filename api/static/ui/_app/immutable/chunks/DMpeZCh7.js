@@ -1,0 +1,1 @@
+import"./B9BKz0Yi.js";

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/B9BKz0Yi.js";export{e as component};
