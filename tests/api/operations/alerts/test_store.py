@@ -251,6 +251,19 @@ def test_an_alert_that_fires_while_others_are_acknowledged_is_unacknowledged(pro
     assert not found["acknowledged"]
 
 
+def test_an_acknowledgement_covers_no_later_alert_after_the_clock_was_set_back(processes: Processes) -> None:
+    processes.run_for(6, pending=10_001)
+    processes.acknowledge(UNCOUNTED)
+    processes.run_for(1, pending=10_001)
+    assert processes.first.read().acknowledgement(BY_NAME[UNCOUNTED]) is not None
+    processes.advance(-3600)
+    processes.run_for(1)
+    assert processes.states()[UNCOUNTED] == "resolved"
+    processes.run_for(6, pending=10_001)
+    assert processes.states()[UNCOUNTED] == "firing"
+    assert processes.first.read().acknowledgement(BY_NAME[UNCOUNTED]) is None
+
+
 def test_an_acknowledgement_ends_after_its_hours(processes: Processes) -> None:
     processes.run_for(6)
     processes.acknowledge(NO_WORKER, hours=4)
