@@ -3,7 +3,8 @@
 -- so each of them is reported once, whichever process evaluates.
 -- KEYS[1] prefix
 -- args: turn_us instances growth firing change_count max_waiting entries..
---   turn_us: time of the turn; another process has begun one since: nothing is written
+--   turn_us: time of the turn; another process has begun one since: nothing is written; nor when this call has written it
+--     already, and its reply was lost
 --   instances, growth: JSON; firing: JSON list of the rules with an alert that fires: others lose their acknowledgements after
 --     a day, since a worker is listed for a day after its loss. One of a time to come loses it, too: the clock was set back,
 --     and it would cover what fires from now on
@@ -15,8 +16,10 @@
 local KEPT_S = 86400
 local CHANGE, DELIVERY = 6, 3
 
-if redis.call('HGET', P .. 'alerts', 'turn') ~= args.turn_us then return 'late' end
-redis.call('HSET', P .. 'alerts', 'instances', args.instances, 'growth', args.growth)
+local turn, written = read_fields(P .. 'alerts', 'turn', 'written')
+if turn ~= args.turn_us then return 'late' end
+if written == args.turn_us then return 'ok' end
+redis.call('HSET', P .. 'alerts', 'written', args.turn_us, 'instances', args.instances, 'growth', args.growth)
 redis.call('EXPIRE', P .. 'alerts', KEPT_S)
 local fires = {}
 for _, rule in ipairs(cjson.decode(args.firing)) do fires[rule] = true end
