@@ -18,6 +18,10 @@ LONGEST_WINDOW_S = 15 * MINUTE_S
 LONGEST_GAP_S = 60.0
 """What grew between two evaluations that are farther apart is not counted: no minute is known for it."""
 
+OF_REQUESTS = ("ended", "failed")
+OF_TENANT = "tenant"
+"""The kind of the counters of each tenant's ended requests. They only show whether some were forgotten."""
+
 
 @dataclass(frozen=True, slots=True)
 class Growth:
@@ -78,11 +82,7 @@ def grown(before: Growth | None, counters: Counters, at: float) -> Growth:
     minutes = {minute: counted for minute, counted in before.minutes.items() if int(minute) in window}
     sums = Counter(minutes.get(str(now), {}))
     if not is_gap(before.at, at):
-        for counter, total in totals.items():
-            earlier = before.totals.get(counter, 0)
-            sums[counter] += (
-                total - earlier if total >= earlier else total
-            )  # a lost Redis counts from 0 again
+        sums.update(_growth(before.totals, totals))
     minutes[str(now)] = {counter: amount for counter, amount in sums.items() if amount}
     return Growth(at, min(before.since, at), totals, minutes)
 
@@ -90,6 +90,25 @@ def grown(before: Growth | None, counters: Counters, at: float) -> Growth:
 def is_gap(before: float, at: float) -> bool:
     """Whether what happened between two evaluations is not known: they are far apart, or in no order."""
     return not 0 <= at - before <= LONGEST_GAP_S
+
+
+def _growth(before: Mapping[str, int], totals: Mapping[str, int]) -> dict[str, int]:
+    """What the counters have grown by, without those for which it is not known.
+
+    These are a counter that is less than before (Redis has lost the latest writes, or all), and those of
+    requests when the requests of a removed tenant were forgotten: they are sums over all tenants.
+    """
+    lost = {counter for counter, count in before.items() if totals.get(counter, 0) < count}
+    unknown = {OF_TENANT, *(OF_REQUESTS if any(_kind(counter) == OF_TENANT for counter in lost) else ())}
+    return {
+        counter: total - before.get(counter, 0)
+        for counter, total in totals.items()
+        if counter not in lost and _kind(counter) not in unknown
+    }
+
+
+def _kind(counter: str) -> str:
+    return counter.partition(" ")[0]
 
 
 def _first_minute(at: float, window_s: int) -> int:
@@ -100,7 +119,8 @@ def _first_minute(at: float, window_s: int) -> int:
 def _tracked(counters: Counters) -> dict[str, int]:
     """The counters that a rule needs."""
     sums: Counter[str] = Counter()
-    for (model, _, status), count in counters.of_kind("requests"):
+    for (model, tenant, status), count in counters.of_kind("requests"):
+        sums[f"{OF_TENANT} {tenant}"] += count
         sums[f"ended {model}"] += count
         if status == "failed":
             sums[f"failed {model}"] += count

@@ -93,12 +93,17 @@ class MetricSamples:
 
         A span that `RECENT` covers has its samples, a longer one those of `PAST`. With `of` the rates and
         requests are those of one model or tenant; memory and GPUs are those of the platform all the same.
+
+        Samples of a time to come, from before the clock was set back, are left out; a caller whose last
+        sample is one of them gets all of the span.
         """
         resolution = RECENT if span_s <= RECENT.span_s else PAST
         stored = self._stored(resolution.key)
         now = self.scripts.now()
-        kept = self._samples(stored, 0)
-        found = {place: one for place, one in kept.items() if one["at"] > max(after, now - span_s)}
+        latest = now + resolution.interval_s
+        kept = self._samples(stored, 0, latest)
+        since = max(after if after <= latest else 0, now - span_s)
+        found = {place: one for place, one in kept.items() if one["at"] > since}
         samples = list(found.values())
         if of is not None:
             samples = self._narrowed(samples, self._parts(resolution, found), *of)
@@ -123,7 +128,7 @@ class MetricSamples:
             grown = totals.growth(before, PAST.interval_s)
             sample = make_sample(state, at, grown, with_refusals=self._with_refusals)
             since = max(before.at if before else 0.0, begun - PAST.interval_s)
-            covered = self._samples(self._stored(RECENT.key), since)
+            covered = self._samples(self._stored(RECENT.key), since, begun)
             means = mean_parts(make_parts(state, at, grown), self._parts(RECENT, covered))
             mean = mean_sample(sample, list(covered.values()))
             self._write(PAST, begun, Taken(mean, means, totals, []))
@@ -189,13 +194,13 @@ class MetricSamples:
         ]
 
     @staticmethod
-    def _samples(stored: dict[bytes, bytes], since: float) -> dict[bytes, dict[str, Any]]:
-        """The samples after a time by their places, the oldest first.
+    def _samples(stored: dict[bytes, bytes], since: float, until: float) -> dict[bytes, dict[str, Any]]:
+        """The samples after a time, and not after another, by their places, the oldest first.
 
         What an earlier version has not written is null.
         """
         samples = {place: orjson.loads(value) for place, value in stored.items() if place.isdigit()}
-        found = {place: LATER_FIELDS | one for place, one in samples.items() if one["at"] > since}
+        found = {place: LATER_FIELDS | one for place, one in samples.items() if since < one["at"] <= until}
         return dict(sorted(found.items(), key=lambda item: item[1]["at"]))
 
     async def run(self, read_state: Callable[[], PlatformState]) -> None:

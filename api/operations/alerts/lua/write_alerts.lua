@@ -3,9 +3,11 @@
 -- so each of them is reported once, whichever process evaluates.
 -- KEYS[1] prefix
 -- args: turn_us instances growth firing change_count max_waiting entries..
---   turn_us: time of the turn; another process has begun one since: nothing is written
+--   turn_us: time of the turn; another process has begun one since: nothing is written; nor when this call has written it
+--     already, and its reply was lost
 --   instances, growth: JSON; firing: JSON list of the rules with an alert that fires: others lose their acknowledgements after
---     a day, since a worker is listed for a day after its loss
+--     a day, since a worker is listed for a day after its loss. One of a time to come loses it, too: the clock was set back,
+--     and it would cover what fires from now on
 --   max_waiting: the most deliveries that wait for one target; later ones are left out
 --   entries: for each change: rule, label, was, state, severity, summary; then for each delivery: list, id, JSON
 -- returns ok | late
@@ -14,15 +16,17 @@
 local KEPT_S = 86400
 local CHANGE, DELIVERY = 6, 3
 
-if redis.call('HGET', P .. 'alerts', 'turn') ~= args.turn_us then return 'late' end
-redis.call('HSET', P .. 'alerts', 'instances', args.instances, 'growth', args.growth)
+local turn, written = read_fields(P .. 'alerts', 'turn', 'written')
+if turn ~= args.turn_us then return 'late' end
+if written == args.turn_us then return 'ok' end
+redis.call('HSET', P .. 'alerts', 'written', args.turn_us, 'instances', args.instances, 'growth', args.growth)
 redis.call('EXPIRE', P .. 'alerts', KEPT_S)
 local fires = {}
 for _, rule in ipairs(cjson.decode(args.firing)) do fires[rule] = true end
 local acknowledged = redis.call('HGETALL', P .. 'alert_acknowledgements')
 for at = 1, #acknowledged, 2 do
   local age_us = tonumber(args.turn_us) - tonumber(cjson.decode(acknowledged[at + 1]).at_us)
-  if not fires[acknowledged[at]] and age_us > KEPT_S * 1000000 then
+  if age_us < 0 or not fires[acknowledged[at]] and age_us > KEPT_S * 1000000 then
     redis.call('HDEL', P .. 'alert_acknowledgements', acknowledged[at])
   end
 end

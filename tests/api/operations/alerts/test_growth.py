@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pytest
+
 from api.operations.alerts.growth import LONGEST_GAP_S, LONGEST_WINDOW_S, Growth, grown
 from scheduler.counters import Counters
 
@@ -55,9 +59,33 @@ def test_a_window_is_covered_once_each_of_its_minutes_had_an_evaluation() -> Non
     assert not grown(found, counters(), BEGIN - 100).covers(300), "the clock was set back"
 
 
-def test_a_counter_that_begins_again_counts_from_0() -> None:
+def test_a_counter_that_was_lost_counts_from_its_next_growth_on() -> None:
     found = grown(grown(None, counters(full=50), BEGIN), counters(full=3), BEGIN + 15)
-    assert found.within(300, "queue_full") == {"": 3}
+    assert found.within(300, "queue_full") == {}, "3 of them are from before, or none: not known"
+    assert grown(found, counters(full=5), BEGIN + 30).within(300, "queue_full") == {"": 2}
+
+
+@pytest.mark.parametrize(
+    "removed",
+    [
+        pytest.param({"one": 1000}, id="more-than-the-growth"),
+        pytest.param({"one": 10}, id="less-than-the-growth"),
+        pytest.param({"one": 10, "two": 1}, id="all-of-a-model"),
+    ],
+)
+def test_requests_that_are_forgotten_with_their_tenant_change_no_growth(removed: dict[str, int]) -> None:
+    """Of the requests of the other tenant five of six fail."""
+
+    def requests(step: int, gone: Mapping[str, int]) -> Counters:
+        rows = [([model, "gone", "completed"], str(count)) for model, count in gone.items()]
+        rows += [(["one", "left", "failed"], str(100 * step)), (["one", "left", "completed"], str(20 * step))]
+        return Counters({"requests": rows}, {}, (), 0)
+
+    found = grown(None, requests(0, removed), BEGIN)
+    for step in range(1, 20):
+        found = grown(found, requests(step, removed if step < 10 else {}), BEGIN + 15 * step)
+    assert found.within(300, "failed") == {"one": 1800}, "without those of one step of 19"
+    assert found.within(300, "ended") == {"one": 2160}
 
 
 def test_minutes_before_the_longest_window_are_dropped() -> None:

@@ -26,6 +26,7 @@ from governance.authorization import ADMIN_KEY, Authorization
 from scheduler.counters import Counters
 from scheduler.ledger import AsyncLedger
 from store.async_connection import AsyncConnection
+from store.calls import Call
 from store.redis_connections import command_client
 from store.scripts import Scripts
 from tests.support.webhook_receiver import Receiver
@@ -134,6 +135,27 @@ def test_a_process_whose_turn_is_over_writes_nothing(processes: Processes) -> No
     assert not processes.first.evaluate(overtaken)
     assert processes.states() == {NO_WORKER: "firing"}
     assert processes.reported() == [(NO_WORKER, "pending", "firing")]
+
+
+def test_an_evaluation_whose_reply_was_lost_reports_its_changes_once(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts = processes.first.scripts
+    execute, waiting = scripts.execute, f"{scripts.prefix}webhooks:target:hook"
+    sent: list[bytes] = []
+
+    def repeated(command: Call[bytes]) -> bytes:
+        reply = execute(command)
+        if command.script == "write_alerts":
+            sent.extend(processes.client.zrange(waiting, 0, -1))  # before the call is repeated
+            processes.client.delete(waiting)
+            assert execute(command) == reply
+        return reply
+
+    monkeypatch.setattr(scripts, "execute", repeated)
+    processes.run_for(6)
+    assert processes.reported() == [(NO_WORKER, "pending", "firing")]
+    assert (len(sent), processes.client.zcard(waiting)) == (1, 0)
 
 
 def test_a_state_of_another_version_is_replaced(processes: Processes) -> None:
@@ -249,6 +271,19 @@ def test_an_alert_that_fires_while_others_are_acknowledged_is_unacknowledged(pro
         ("second", "firing", False),
     ]
     assert not found["acknowledged"]
+
+
+def test_an_acknowledgement_covers_no_later_alert_after_the_clock_was_set_back(processes: Processes) -> None:
+    processes.run_for(6, pending=10_001)
+    processes.acknowledge(UNCOUNTED)
+    processes.run_for(1, pending=10_001)
+    assert processes.first.read().acknowledgement(BY_NAME[UNCOUNTED]) is not None
+    processes.advance(-3600)
+    processes.run_for(1)
+    assert processes.states()[UNCOUNTED] == "resolved"
+    processes.run_for(6, pending=10_001)
+    assert processes.states()[UNCOUNTED] == "firing"
+    assert processes.first.read().acknowledgement(BY_NAME[UNCOUNTED]) is None
 
 
 def test_an_acknowledgement_ends_after_its_hours(processes: Processes) -> None:

@@ -395,10 +395,27 @@ def test_a_sample_of_an_earlier_version_has_nulls_for_later_fields(sampled: Samp
     assert sample["first_token_p50_ms"] is None
 
 
-def test_a_clock_that_was_set_back_stops_no_samples(sampled: Sampled) -> None:
+def test_samples_of_before_the_clock_was_set_back_are_left_out(sampled: Sampled) -> None:
     sampled.take()
+    sampled.serve()
+    running = sampled.platform.run(sampled.platform.admit())
+    sampled.fill(2, 10)
+    read = sampled.processes[0].read()
+    assert read.models
+    last = read.samples[-1]["at"]
+    sampled.platform.release(running)
     sampled.advance(-3600)
+    before = sampled.processes[0].read(after=int(last))
+    assert (before.samples, before.models) == ([], []), "they are of a time to come"
     assert sampled.take()
+    followed = sampled.processes[0].read(after=int(last))
+    assert [one["running"] for one in followed.samples] == [0]
+    assert followed.samples == sampled.processes[0].read().samples
+    week = sampled.processes[0].read(span_s=24 * 3600)
+    assert [one["running"] for one in week.samples] == [0], "no mean of samples of a time to come"
+    sampled.advance(10)
+    assert sampled.take()
+    assert len(sampled.processes[0].read(after=int(followed.samples[-1]["at"])).samples) == 2
 
 
 def test_the_memory_is_that_of_each_gpu_once(sampled: Sampled) -> None:
