@@ -24,7 +24,7 @@ const of_person: BrowserSession = {
 	id: 'b',
 	key: null,
 	subject: 'id-of-vera',
-	person: { name: 'Vera Viewer', email: null, roles: ['viewer'] },
+	person: { id: 'person_1', name: 'Vera Viewer', email: null, roles: ['viewer'] },
 	last_used_at: 9
 };
 
