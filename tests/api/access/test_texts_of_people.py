@@ -234,6 +234,19 @@ def test_people_have_conversation_ids_of_streams_of_their_own(
     assert streams(oscar) == streams(key) == [False]
 
 
+def test_a_workflow_of_another_is_unknown_to_a_person(
+    served: Served, vera: httpx.Client, oscar: httpx.Client, key: httpx.Client
+) -> None:
+    person = vera.get("/v1/session").json()["person"]["id"]
+    for owner, made_by in ((vera, person), (key, person), (key, "")):
+        id = served.platform.admit("one", dialect="comfyui", person=made_by)
+        path = f"/v1/comfyui/prompts/{id}"
+        for call in (oscar.get, oscar.delete):
+            refused = call(path)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (404, "not_found")
+        assert owner.delete(path).status_code == 200
+
+
 def test_an_idempotency_key_is_its_person_s_own(
     vera: httpx.Client, oscar: httpx.Client, key: httpx.Client
 ) -> None:

@@ -5803,6 +5803,7 @@ export interface components {
         };
         SessionPerson: {
             email: string | null;
+            id: string;
             name: string;
             roles: ("viewer" | "operator" | "approver" | "admin")[];
         };
