@@ -155,7 +155,7 @@ def unknown(id: str) -> str:
 
 
 @pytest.mark.parametrize(("kind", "way"), WAYS)
-def test_what_another_made_is_unknown_to_a_person_and_a_key_has_all_of_its_tenant(
+def test_a_person_does_not_know_what_another_has_made_and_a_key_has_all_of_its_tenant(
     vera: httpx.Client, oscar: httpx.Client, key: httpx.Client, kind: str, way: Way
 ) -> None:
     for maker, other in ((vera, oscar), (key, vera)):
@@ -270,9 +270,7 @@ def test_a_session_of_a_key_has_all_of_its_tenant(served: Served, vera: httpx.Cl
         assert browser.get(f"{CONVERSATIONS}/{conversation}").status_code == 200
 
 
-def test_what_a_key_makes_has_no_person_in_redis(
-    served: Served, vera: httpx.Client, key: httpx.Client
-) -> None:
+def test_a_key_stores_no_person_in_redis(served: Served, vera: httpx.Client, key: httpx.Client) -> None:
     prefix, client = served.platform.ledger.scripts.prefix, served.platform.client
 
     def stored(maker: httpx.Client) -> list[bool]:
