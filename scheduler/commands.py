@@ -13,7 +13,6 @@ from typing import Any
 from config.limits import Budget, Limits
 from config.rate_limit import RateLimit
 from config.settings import Settings
-from generation.generation import conversation_hash
 from scheduler import resumable
 from scheduler.job import (
     NO_TOKENS,
@@ -50,6 +49,7 @@ JOB_FIELDS = (
     "replica",
     "ended_us",
     "resumable",
+    "person",
 )
 """The fields of a job's hash that `parse_job` reads."""
 
@@ -79,7 +79,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "max_run_us": int(settings.limits.request_timeout_s * 1e6),
         "max_depth": queue.max_depth,
         "max_tenant_depth": limits.max_waiting,
-        "idempotency_key": _hashed(job.idempotency_key),
+        "idempotency_key": _own_key(job),
         "body_hash": job.body_hash or "",
         "key_ttl_s": IDEMPOTENCY_S,
         "max_tenant_bytes": limits.max_bytes,
@@ -96,8 +96,8 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "batch_fence": job.batch_fence,
         "replaces": job.replaces or "",
         "prompt_bytes": job.prompt_bytes,
-        "resume_hash": conversation_hash(job.resume_id) if job.resume_id else "",
-        "resume_models": resumable.models_hash_of(job.resume_id or ""),
+        "resume_hash": resumable.stream_hash(job.resume_id, job.person) if job.resume_id else "",
+        "resume_models": resumable.models_hash_of(job.resume_id or "", job.person),
         "resume_id": job.resume_id or "",
         "detached": int(job.detached),
         "wanted_replica": job.wanted_replica or "",
@@ -111,6 +111,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "client": job.client,
         **_budget(limits),
         "prompt_text": job.prompt_text,
+        "person": job.person,
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 
@@ -169,9 +170,15 @@ def _window(limit: RateLimit | None) -> tuple[int, int]:
     return (0, 0) if limit is None else (limit.most, limit.window_s * 1_000_000)
 
 
-def _hashed(key: str | None) -> str:
-    """Return the key's SHA-256: a client's text must not become part of a Redis key."""
-    return hashlib.sha256(key.encode()).hexdigest() if key else ""
+def _own_key(job: Job) -> str:
+    """Return the SHA-256 of the Idempotency-Key: a client's text must not become part of a Redis key.
+
+    A person has keys of its own: with another's it would get another's answer.
+    """
+    if not job.idempotency_key:
+        return ""
+    key = f"{job.person} {job.idempotency_key}" if job.person else job.idempotency_key
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def _parse_admission(reply: Sequence[Any], job: Job, settings: Settings) -> Admission:
@@ -207,7 +214,7 @@ def earlier(job: Job) -> Read[str | None]:
 
     Raises `IdempotencyConflict` when it was of another body.
     """
-    key = f"idempotency:{job.tenant}:{_hashed(job.idempotency_key)}"
+    key = f"idempotency:{job.tenant}:{_own_key(job)}"
     return Read([("HMGET", key, "id", "body")], partial(_parse_earlier, job=job))
 
 
@@ -279,9 +286,11 @@ def _parse_status(reply: bytes | None) -> Status | None:
     return Status(reply.decode()) if reply else None
 
 
-def lookup(id: str, tenant: str) -> Read[JobRow | None]:
-    """Read the current state of a job, None when the tenant has no such job."""
-    return Read([("HMGET", f"job:{id}", *JOB_FIELDS)], lambda replies: parse_job(id, tenant, replies[0]))
+def lookup(id: str, tenant: str, person: str = "") -> Read[JobRow | None]:
+    """Read the current state of a job, None when the tenant, or the `person` of it, has no such job."""
+    return Read(
+        [("HMGET", f"job:{id}", *JOB_FIELDS)], lambda replies: parse_job(id, tenant, replies[0], person)
+    )
 
 
 def model_state(model: str) -> Read[str | None]:
@@ -297,29 +306,39 @@ def ready_replicas(model: str) -> Read[tuple[str, ...]]:
     )
 
 
-def lookup_many(ids: Sequence[str], tenant: str) -> Read[list[JobRow | None]]:
+def lookup_many(ids: Sequence[str], tenant: str, person: str = "") -> Read[list[JobRow | None]]:
     """Read the current states of jobs as `lookup`."""
     return Read(
         [("HMGET", f"job:{id}", *JOB_FIELDS) for id in ids],
-        lambda replies: [parse_job(id, tenant, values) for id, values in zip(ids, replies, strict=True)],
+        lambda replies: [
+            parse_job(id, tenant, values, person) for id, values in zip(ids, replies, strict=True)
+        ],
     )
 
 
-def lookup_with_generation(id: str, tenant: str) -> Read[tuple[JobRow, bytes | None] | None]:
+def lookup_with_generation(
+    id: str, tenant: str, person: str = ""
+) -> Read[tuple[JobRow, bytes | None] | None]:
     """Read a job as `lookup`, and its generation; that is None after the end of a job that is not stored."""
 
     def parse(replies: list[Any]) -> tuple[JobRow, bytes | None] | None:
         *fields, generation = replies[0]
-        row = parse_job(id, tenant, fields)
+        row = parse_job(id, tenant, fields, person)
         return None if row is None else (row, generation)
 
     return Read([("HMGET", f"job:{id}", *JOB_FIELDS, "generation")], parse)
 
 
-def parse_job(id: str, tenant: str, values: Sequence[bytes | None]) -> JobRow | None:
-    """Return a job from the values of `JOB_FIELDS`, None when the tenant has no such job."""
+def parse_job(id: str, tenant: str, values: Sequence[bytes | None], person: str = "") -> JobRow | None:
+    """Return a job from the values of `JOB_FIELDS`, None when the tenant has no such job.
+
+    `person`: the id of a person of the tenant, who has the jobs that the same person made; "" for a key,
+    which has all of the tenant.
+    """
     row: dict[str, Any] = dict(zip(JOB_FIELDS, values, strict=True))
     if row["tenant"] is None or row["tenant"].decode() != tenant:
+        return None
+    if person and row["person"] != person.encode():
         return None
     return JobRow(
         id=id,

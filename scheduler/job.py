@@ -54,7 +54,8 @@ class Job:
     follow the load, so that it matters what the only one has computed. `client` is what the history of
     requests keeps of its headers (`api.http.client_facts`), on one line. `key` is the id of the tenant's API
     key, in whose usage it counts; "" without one. `prompt_text` is what the history keeps of its prompt
-    (`scheduler.request_texts`); b"" if it keeps neither this nor the answer.
+    (`scheduler.request_texts`); b"" if it keeps neither this nor the answer. `person` is the id of the person
+    who made it; "" for a key.
     """
 
     id: str
@@ -91,6 +92,7 @@ class Job:
     client: bytes = b""
     key: str = ""
     prompt_text: bytes = b""
+    person: str = ""
 
     @property
     def queue_priority(self) -> str:

@@ -126,7 +126,9 @@ class AsyncLedger:
     """Admits, looks up, cancels and deletes jobs for the API; takes claims and writes steps for a worker.
 
     For the coroutines of one event loop. Raises what `Ledger` raises. Large requests are admitted over the
-    connection `large`, if there is one.
+    connection `large`, if there is one. `person` is the id of the person who asks, and has what the same
+    person has made; "" for a key, which has all of its tenant. An id has one owner for ever: what is to be
+    changed for a person is looked up before.
     """
 
     def __init__(
@@ -207,44 +209,48 @@ class AsyncLedger:
         """Publish later events of a job to `subscriber`, too; returns its status, None for an unknown job."""
         return await self.scripts.execute(commands.subscribe(id, subscriber))
 
-    async def lookup(self, id: str, tenant: str) -> JobRow | None:
-        """Return the current state of a job, None when the tenant has no such job."""
-        return await self.scripts.execute(commands.lookup(id, tenant))
+    async def lookup(self, id: str, tenant: str, person: str = "") -> JobRow | None:
+        """Return the current state of a job, None when the tenant, or the person, has no such job."""
+        return await self.scripts.execute(commands.lookup(id, tenant, person))
 
-    async def lookup_many(self, ids: Sequence[str], tenant: str) -> list[JobRow | None]:
+    async def lookup_many(self, ids: Sequence[str], tenant: str, person: str = "") -> list[JobRow | None]:
         """Return the current states of jobs as `lookup`."""
-        return await self.scripts.execute(commands.lookup_many(ids, tenant)) if ids else []
+        return await self.scripts.execute(commands.lookup_many(ids, tenant, person)) if ids else []
 
-    async def find_stream(self, conversation: str, tenant: str) -> JobRow | None:
+    async def find_stream(self, conversation: str, tenant: str, person: str = "") -> JobRow | None:
         """Return the job whose stream a conversation of the tenant has, None for an unknown conversation."""
-        id = await self.scripts.execute(resumable.stream_job(conversation, tenant))
-        return None if id is None else await self.lookup(id, tenant)
+        id = await self.scripts.execute(resumable.stream_job(conversation, tenant, person))
+        return None if id is None else await self.lookup(id, tenant, person)
 
-    async def find_stream_by_hash(self, hash: str, tenant: str) -> JobRow | None:
+    async def find_stream_by_hash(self, hash: str, tenant: str, person: str = "") -> JobRow | None:
         """The same by the hash of the conversation's id."""
-        id = await self.scripts.execute(resumable.stream_job_of(hash, tenant))
-        return None if id is None else await self.lookup(id, tenant)
+        id = await self.scripts.execute(resumable.stream_job_of(hash, tenant, person))
+        return None if id is None else await self.lookup(id, tenant, person)
 
     async def ready_replicas(self, model: str) -> tuple[str, ...]:
         """The names of the replicas that accept a model's jobs."""
         return await self.scripts.execute(commands.ready_replicas(model))
 
-    async def find_streams(self, conversations: Sequence[str], tenant: str) -> dict[str, JobRow]:
+    async def find_streams(
+        self, conversations: Sequence[str], tenant: str, person: str = ""
+    ) -> dict[str, JobRow]:
         """Return the jobs by conversation id: of these, and of the same with a model's name behind them."""
-        named = await self.scripts.execute(resumable.ids_with_models(conversations, tenant))
+        named = await self.scripts.execute(resumable.ids_with_models(conversations, tenant, person))
         ids = list(dict.fromkeys([*conversations, *named]))
-        found = await self.scripts.execute(resumable.stream_jobs(ids, tenant))
-        rows = await self.lookup_many(list(found.values()), tenant)
+        found = await self.scripts.execute(resumable.stream_jobs(ids, tenant, person))
+        rows = await self.lookup_many(list(found.values()), tenant, person)
         return {id: row for id, row in zip(found, rows, strict=True) if row is not None}
 
-    async def end_stream(self, conversation: str, tenant: str) -> Status | None:
+    async def end_stream(self, conversation: str, tenant: str, person: str = "") -> Status | None:
         """Forget the stream of a conversation, and cancel its job; its status before, None without one."""
-        return await self.scripts.execute(resumable.end_stream(conversation, tenant))
+        return await self.scripts.execute(resumable.end_stream(conversation, tenant, person))
 
-    async def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
+    async def lookup_with_generation(
+        self, id: str, tenant: str, person: str = ""
+    ) -> tuple[JobRow, bytes | None] | None:
         """Return a job and its generation, which is None after the end of a job that is not stored."""
         scripts = self._large or self.scripts  # it may be as large as a request's body
-        return await scripts.execute(commands.lookup_with_generation(id, tenant))
+        return await scripts.execute(commands.lookup_with_generation(id, tenant, person))
 
     async def queue_order(self, model: str) -> QueueOrder:
         """Return the next jobs of a model's queue, and what they wait for."""

@@ -178,7 +178,7 @@ def _row(services: AppServices, session: ListedSession) -> dict[str, Any]:
     return {
         "id": session.id,
         "object": "browser_session",
-        "person": person and {"name": person.name, "email": person.email, "roles": person.roles},
+        "person": person and person.as_object(),
         "subject": person and person.subject,
         "key": identity and identity.key.id,
         "tenant": tenant,

@@ -41,6 +41,11 @@ class Caller:
         """
         return self.key.id if self.key.tenant == self.tenant.name else ""
 
+    @property
+    def person_id(self) -> str:
+        """The id of the person, whose own responses and conversations it sees alone; "" for a key."""
+        return "" if self.person is None else self.person.id
+
     def check_access(self, access: Access) -> None:
         """Raise `Forbidden` (`admin_required`, ...) if the key lacks the scope of a route."""
         if not access.admits(self.key.scopes):

@@ -57,6 +57,10 @@ class Person:
         """The scopes of all roles."""
         return frozenset().union(*(ROLE_SCOPES[role] for role in self.roles))
 
+    def as_object(self) -> dict[str, Any]:
+        """The person as pages get it."""
+        return {"id": self.id, "name": self.name, "email": self.email, "roles": self.roles}
+
     def record(self, tenant: str) -> dict[str, Any]:
         """The person for the detail of an audit record."""
         who = {"issuer": self.issuer, "subject": self.subject, "name": self.name}

@@ -195,7 +195,7 @@ def _session(identity: Identity, as_admin: bool) -> dict[str, Any]:
         scopes if as_admin else scopes & INFERENCE,
         tenant=identity.tenant.name,
         key_scopes=_sorted(scopes),
-        person=person and {"name": person.name, "email": person.email, "roles": person.roles},
+        person=person and person.as_object(),
     )
 
 

@@ -27,6 +27,9 @@ class SignInBody(StrictSchema):
 class SessionPerson(marshmallow.Schema):
     """A person who signed in by the provider."""
 
+    id = fields.String(
+        required=True, metadata={"description": "The same at each sign-in: whose the stored responses are."}
+    )
     name = fields.String(required=True)
     email = fields.String(
         required=True, allow_none=True, metadata={"description": "Null unless the provider verified it."}

@@ -124,6 +124,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         locality=locality,
         may_grow=may_grow,
         key=caller.usage_key,
+        person=caller.person_id,
         client=b"" if (ids := current_ids.get()) is None else ids.client,
     )
 

@@ -57,15 +57,16 @@ def retrieve_queue_place(id: str) -> Response:
     the background; a stream says the same in comments while it waits.
     """
     services, tenant = current_services(), current_caller().tenant.name
+    person = current_caller().person_id
 
     async def serve(connection: ClientConnection) -> None:
-        row = _found(id, await services[AsyncLedger].lookup(id, tenant))
+        row = _found(id, await services[AsyncLedger].lookup(id, tenant, person))
         order, place = None, None
         if row.status is Status.QUEUED:
             order, places = await services[QueueOrders].places(row.model, [id])
             place = places.get(id)
             if place is None:  # it has left the queue in between
-                row = _found(id, await services[AsyncLedger].lookup(id, tenant))
+                row = _found(id, await services[AsyncLedger].lookup(id, tenant, person))
         send_json(connection, _serialize_place(row, order, place))
 
     return DetachedResponse(serve)

@@ -6,7 +6,7 @@
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
 -- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
 -- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand prefix_keys deficit cached_weight may_grow client key budget_tokens budget_us
--- args: prompt_text
+-- args: prompt_text person
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
@@ -33,6 +33,7 @@
 --   key: id of the tenant's API key, for its usage, or ''
 --   budget_tokens, budget_us: tokens, and time in slots, of the tenant's ended jobs in a month, at which it is refused; or 0
 --   prompt_text: what the history keeps of the prompt (JSON), or '' if it keeps neither this nor the answer
+--   person: id of the person who made it, or ''
 -- returns {ok, id, depth} | {ok, id, depth, load} when somebody has to load the model for it | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {cooling, code of its failure, seconds until it may be loaded on demand again}
@@ -239,6 +240,10 @@ end
 if args.key ~= '' then
   fields[#fields + 1] = 'key'
   fields[#fields + 1] = args.key
+end
+if args.person ~= '' then
+  fields[#fields + 1] = 'person'
+  fields[#fields + 1] = args.person
 end
 if args.prompt_text ~= '' then
   for _, word in ipairs({ 'keeps_text', '1', 'prompt_text', args.prompt_text }) do fields[#fields + 1] = word end

@@ -42,6 +42,26 @@ def test_a_new_job_takes_the_place_of_the_one_before_which_is_cancelled(platform
     assert not is_stopping(platform, second)
 
 
+def test_a_person_has_the_jobs_and_the_conversation_ids_that_it_has_made(platform: SimulatedPlatform) -> None:
+    ids = {
+        person: platform.admit(resume_id="talk::a", person=person) for person in ("", "person_a", "person_b")
+    }
+    run = scripts(platform).execute
+    for asking, own in ids.items():
+        rows = run(commands.lookup_many(list(ids.values()), "acme", asking))
+        assert [row is not None for row in rows] == [asking in ("", person) for person in ids]
+        assert run(resumable.ids_with_models(["talk"], "acme", asking)) == ["talk::a"]
+        assert run(resumable.stream_jobs(["talk::a"], "acme", asking)) == {"talk::a": own}
+    run(resumable.end_stream("talk::a", "acme", "person_a"))
+    assert {person: is_stopping(platform, id) for person, id in ids.items()} == {
+        "": False,
+        "person_a": True,
+        "person_b": False,
+    }
+    assert run(resumable.ids_with_models(["talk"], "acme", "person_a")) == []
+    assert run(resumable.stream_job("talk::a", "acme", "person_b")) == ids["person_b"]
+
+
 def test_a_waiting_job_is_cancelled_at_once_when_another_takes_its_place(
     platform: SimulatedPlatform,
 ) -> None:

@@ -115,13 +115,14 @@ class FakeLedger:
             self.refusals += 1
             raise self.rejection
         if job.idempotency_key:
-            earlier = self.keys.setdefault((job.tenant, job.idempotency_key), job.id)
+            key = (job.tenant, f"{job.person} {job.idempotency_key}")
+            earlier = self.keys.setdefault(key, job.id)
             if earlier != job.id:
                 if self.jobs[earlier].body_hash != job.body_hash:
                     raise IdempotencyConflict("this Idempotency-Key was used with another body")
                 if earlier != job.replaces and self.has_result(earlier):
                     return Admission(earlier, replayed=True)
-                self.keys[job.tenant, job.idempotency_key] = job.id
+                self.keys[key] = job.id
         self.jobs[job.id] = job
         self.store.logs[job.id] = []
         self.rows[job.id] = JobRow(
@@ -166,14 +167,17 @@ class FakeLedger:
             self.append(id, End("cancelled", code="cancelled", message="cancelled by its client"))
         return self.rows[id].status
 
-    def lookup(self, id: str, tenant: str) -> JobRow | None:
+    def lookup(self, id: str, tenant: str, person: str = "") -> JobRow | None:
         if self.store.unreachable:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         row = self.rows.get(id)
-        return row if row is not None and row.tenant == tenant else None
+        is_own = row is not None and row.tenant == tenant and person in ("", self.jobs[id].person)
+        return row if is_own else None
 
-    def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
-        row = self.lookup(id, tenant)
+    def lookup_with_generation(
+        self, id: str, tenant: str, person: str = ""
+    ) -> tuple[JobRow, bytes | None] | None:
+        row = self.lookup(id, tenant, person)
         if row is None:
             return None
         return row, None if row.status.is_terminal and not row.store else self.jobs[id].generation
@@ -213,7 +217,7 @@ class FakeAsyncLedger:
         return self._ledger.admit(job)
 
     async def earlier(self, job: Job) -> Admission | None:
-        id = self._ledger.keys.get((job.tenant, job.idempotency_key or ""))
+        id = self._ledger.keys.get((job.tenant, f"{job.person} {job.idempotency_key or ''}"))
         return self._ledger.admit(job) if id is not None and self._ledger.has_result(id) else None
 
     async def check_limits(self, _job: Job) -> None:
@@ -229,17 +233,19 @@ class FakeAsyncLedger:
     async def ready_replicas(self, _model: str) -> tuple[str, ...]:
         return self._ledger.ready
 
-    async def find_stream_by_hash(self, _hash: str, _tenant: str) -> JobRow | None:
+    async def find_stream_by_hash(self, _hash: str, _tenant: str, _person: str) -> JobRow | None:
         return None
 
     async def delete(self, id: str, tenant: str) -> bool:
         return self._ledger.delete(id, tenant)
 
-    async def lookup(self, id: str, tenant: str) -> JobRow | None:
-        return self._ledger.lookup(id, tenant)
+    async def lookup(self, id: str, tenant: str, person: str = "") -> JobRow | None:
+        return self._ledger.lookup(id, tenant, person)
 
-    async def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
-        return self._ledger.lookup_with_generation(id, tenant)
+    async def lookup_with_generation(
+        self, id: str, tenant: str, person: str = ""
+    ) -> tuple[JobRow, bytes | None] | None:
+        return self._ledger.lookup_with_generation(id, tenant, person)
 
     async def subscribe(self, id: str, subscriber: str) -> Status | None:
         return self._ledger.subscribe(id, subscriber)

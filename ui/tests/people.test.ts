@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { landingOf } from '../src/lib/pages';
 import { detailOf, OWN_SESSION_TABLE, ownerOf, SESSION_TABLE, type BrowserSession } from '../src/lib/services/browser_sessions';
-import { providerAnswer } from '../src/lib/services/session';
+import { providerAnswer, type Session } from '../src/lib/services/session';
 import { rowsOf, viewOf } from '../src/lib/services/table';
+import { tenantOf } from '../src/lib/stores/chat/platform.svelte';
 import { text } from '../src/lib/text';
 
 const of_key: BrowserSession = {
@@ -24,7 +25,7 @@ const of_person: BrowserSession = {
 	id: 'b',
 	key: null,
 	subject: 'id-of-vera',
-	person: { name: 'Vera Viewer', email: null, roles: ['viewer'] },
+	person: { id: 'person_1', name: 'Vera Viewer', email: null, roles: ['viewer'] },
 	last_used_at: 9
 };
 
@@ -63,4 +64,17 @@ test.each([
 	['https://evil.example', ['inference', 'read'], '/']
 ])('a sign-in for %s with the scopes %j leads to %s', (wanted, scopes, landing) => {
 	expect(landingOf(wanted, scopes)).toBe(landing);
+});
+
+test('conversations on the platform are shown to sessions of the same person, or of the tenant of a key', () => {
+	const of = (id: string | null, more: Partial<Session> = {}) => {
+		const person = id === null ? null : { id, name: 'Vera Viewer', email: null, roles: ['viewer'] };
+		const signed = { signed_in: true, open: false, tenant: 'acme', scopes: ['inference'], key_scopes: ['inference'] };
+		return tenantOf({ ...signed, person, provider: null, version: null, flower_url: null, ...more } as Session);
+	};
+	expect(of(null)).toBe('acme');
+	expect(of(null, { open: true, tenant: null })).toBe('');
+	expect(of('person_1')).toBe(of('person_1'));
+	expect(new Set([of(null), of('person_1'), of('person_2'), of('person_1', { tenant: 'other' })]).size).toBe(4);
+	expect(of('person_1', { scopes: [] })).toBeNull();
 });

@@ -9,7 +9,7 @@ import orjson
 from flask import Response
 from marshmallow import fields
 
-from api.access.caller import current_caller
+from api.access.caller import Caller, current_caller
 from api.http.answers import send_error, send_json
 from api.http.detached import DetachedResponse
 from api.http.error_codes import STORAGE
@@ -71,11 +71,11 @@ def control_completion(body: dict[str, Any]) -> Response:
     The request has to have `reasoning_control: true`. `success` is false for an answer that has ended or does
     not exist. An answer that does not reason (any more) goes on as it is, so that a call may be repeated.
     """
-    services, tenant = current_services(), current_caller().tenant.name
+    services, caller = current_services(), current_caller()
 
     async def send_answer(connection: ClientConnection) -> None:
         try:
-            refusal = await _end_reasoning(services, body["id"], tenant)
+            refusal = await _end_reasoning(services, body["id"], caller)
         except StokerError as error:
             send_error(connection, error, body=llama_server_body)
             return
@@ -86,10 +86,10 @@ def control_completion(body: dict[str, Any]) -> Response:
     return DetachedResponse(send_answer)
 
 
-async def _end_reasoning(services: AppServices, id: str, tenant: str) -> str | None:
+async def _end_reasoning(services: AppServices, id: str, caller: Caller) -> str | None:
     """Pass the action on; the reason if that is impossible. Raises `StokerError`."""
     ledger = services[AsyncLedger]
-    row = await ledger.lookup(id, tenant)
+    row = await ledger.lookup(id, caller.tenant.name, caller.person_id)
     if row is None or row.status is not Status.RUNNING:
         return NOT_RUNNING
     if not _is_enabled(row):
@@ -97,7 +97,7 @@ async def _end_reasoning(services: AppServices, id: str, tenant: str) -> str | N
     model = services[Fleet].catalogue.get(row.model)
     if model is not None and not BACKENDS[model.backend].ends_reasoning:
         raise NotSupported(f"the engine of model {row.model} cannot end a reasoning")
-    return None if await ledger.end_reasoning(id, tenant) else NOT_RUNNING
+    return None if await ledger.end_reasoning(id, row.tenant) else NOT_RUNNING
 
 
 def _is_enabled(row: JobRow) -> bool:

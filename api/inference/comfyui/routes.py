@@ -96,10 +96,11 @@ def retrieve_workflow(id: str) -> Response:
     for as long as it is stored (`responses.retention_s`), on any API process.
     """
     services, tenant = current_services(), current_caller().tenant
+    person = current_caller().person_id
     limits, is_streamed = limits_of(tenant, service(Settings)), boolean_parameter("stream")
 
     async def send_answer(connection: ClientConnection) -> None:
-        row = _check(id, await services[AsyncLedger].lookup(id, tenant.name))
+        row = _check(id, await services[AsyncLedger].lookup(id, tenant.name, person))
         if is_streamed:
             reader = dialect.make_reader(connection, services, tenant.name)
             await stream_from_start(services, reader, row, dialect, limits)
@@ -125,9 +126,10 @@ def delete_workflow(id: str) -> Response:
     With its images. One that has not ended is cancelled first.
     """
     services, tenant = current_services(), current_caller().tenant.name
+    person = current_caller().person_id
 
     async def send_answer(connection: ClientConnection) -> None:
-        _check(id, await services[AsyncLedger].lookup(id, tenant))
+        _check(id, await services[AsyncLedger].lookup(id, tenant, person))
         await services[AsyncLedger].delete(id, tenant)
         await asyncio.to_thread(services[JobFolders].clear, tenant, id)
         send_json(connection, {"id": id, "object": "comfyui.prompt", "deleted": True})

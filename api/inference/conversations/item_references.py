@@ -44,14 +44,14 @@ async def load_references(
 ) -> tuple[ParsedRequest, Job]:
     """The request and its job with the items that its input refers to, checked against the model.
 
-    Raises `StokerError`: not_found for an item that no stored response of the tenant has; request_too_large
+    Raises `StokerError`: not_found for an item that no stored response of the caller has; request_too_large
     for items with more bytes together than a body may have; and what `capabilities.check` raises.
     """
     if not parsed.has_references:
         return parsed, job
     assert isinstance(parsed.new_input, list)  # noqa: S101 - a text has no references
     places = {at: item["id"] for at, item in enumerate(parsed.new_input) if _is_reference(item)}
-    found = await _load_items(services, job.tenant, places)
+    found = await _load_items(services, job, places)
     items = [found[item["id"]] if _is_reference(item) else item for item in parsed.new_input]
     return await asyncio.to_thread(_with_input, services, parsed, job, items)
 
@@ -60,7 +60,7 @@ def _is_reference(item: Json) -> bool:
     return item.get("type") == ITEM_REFERENCE
 
 
-async def _load_items(services: AppServices, tenant: str, places: dict[int, str]) -> dict[str, Json]:
+async def _load_items(services: AppServices, job: Job, places: dict[int, str]) -> dict[str, Json]:
     """The items with these ids, each of which stands at its place in the input."""
     found: dict[str, Json] = {}
     loaded: set[str] = set()
@@ -74,7 +74,7 @@ async def _load_items(services: AppServices, tenant: str, places: dict[int, str]
                 raise InvalidRequest(
                     f"the input refers to items of more than {MAX_RESPONSES} responses", param="input"
                 )
-            items = await _items_of(services, response, tenant)
+            items = await _items_of(services, response, job)
             found |= {item["id"]: item for item in items}
             left -= len(orjson.dumps(items))
         if id not in found:
@@ -90,10 +90,10 @@ async def _load_items(services: AppServices, tenant: str, places: dict[int, str]
     return found
 
 
-async def _items_of(services: AppServices, id: str, tenant: str) -> Iterable[Json]:
-    """The output items of a response that has ended; none if the tenant has no such response."""
-    async with services[LogReads].hold(tenant):
-        row = await services[AsyncLedger].lookup(id, tenant)
+async def _items_of(services: AppServices, id: str, job: Job) -> Iterable[Json]:
+    """The output items of a response that has ended; none if the caller has no such response."""
+    async with services[LogReads].hold(job.tenant):
+        row = await services[AsyncLedger].lookup(id, job.tenant, job.person)
         if row is None or row.dialect != responses.NAME or not row.store or not row.status.is_terminal:
             return []
         events = await read_events(services, id)

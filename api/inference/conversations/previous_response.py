@@ -37,7 +37,7 @@ async def load_previous_response(
 ) -> tuple[ParsedRequest, Job]:
     """The request and its job with the conversation of `previous_response_id`, checked against the model.
 
-    Raises `ApiError`: previous_response_not_found for a response that the tenant does not have, or that is
+    Raises `ApiError`: previous_response_not_found for a response that the caller does not have, or that is
     not stored; invalid_request for one that has not ended, failed or was cancelled; request_too_large for a
     conversation with more bytes than a body may have, unless it may be truncated to that; and what
     `capabilities.check` raises.
@@ -46,7 +46,7 @@ async def load_previous_response(
     if id is None:
         return parsed, job
     async with services[LogReads].hold(job.tenant):  # the conversation may have as many bytes as a body
-        found = await services[AsyncLedger].lookup_with_generation(id, job.tenant)
+        found = await services[AsyncLedger].lookup_with_generation(id, job.tenant, job.person)
         row, generation = _usable(id, found)
         events = await read_events(services, id)
         if not events or not isinstance(events[-1], End):

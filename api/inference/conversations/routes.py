@@ -93,9 +93,9 @@ def create_conversation(body: Json) -> Response:
     """
     items = _checked(body.get("items") or [])
 
-    async def load_answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str, person: str) -> Json:
         return (
-            await services[ConversationStore].create(tenant, body.get("metadata") or {}, items)
+            await services[ConversationStore].create(tenant, body.get("metadata") or {}, items, person)
         ).as_object()
 
     return _detached(load_answer)
@@ -112,14 +112,15 @@ def create_conversation(body: Json) -> Response:
 def list_conversations() -> Response:
     """List the conversations
 
-    Those of the tenant, the latest changed first, and what they take of its quota.
+    Those of the tenant, the latest changed first, and what they take of its quota. A person sees its own
+    alone.
     """
     wanted = page_request(PAGE, MAX_PAGE)
 
-    async def load_answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str, person: str) -> Json:
         store = services[ConversationStore]
         async with services[ConversationJoins].hold(tenant):  # the metadata may be as large as a body
-            page = await store.read_page(tenant, wanted.most, wanted.after)
+            page = await store.read_page(tenant, wanted.most, wanted.after, person)
         ids = [conversation.id for conversation in page.conversations]
         return {
             "data": [conversation.as_object() for conversation in page.conversations],
@@ -144,8 +145,8 @@ def retrieve_conversation(conversation_id: str) -> Response:
     Its metadata; its items are listed by `/v1/conversations/{conversation_id}/items`.
     """
 
-    async def load_answer(services: AppServices, tenant: str) -> Json:
-        return (await read_settled(services, conversation_id, tenant)).as_object()
+    async def load_answer(services: AppServices, tenant: str, person: str) -> Json:
+        return (await read_settled(services, conversation_id, tenant, person)).as_object()
 
     return _detached(load_answer)
 
@@ -167,8 +168,9 @@ def update_conversation(body: Json, conversation_id: str) -> Response:
     All of it; without `metadata` it is empty.
     """
 
-    async def load_answer(services: AppServices, tenant: str) -> Json:
-        await services[ConversationStore].update(conversation_id, tenant, body.get("metadata") or {})
+    async def load_answer(services: AppServices, tenant: str, person: str) -> Json:
+        metadata = body.get("metadata") or {}
+        await services[ConversationStore].update(conversation_id, tenant, metadata, person)
         return (await services[ConversationStore].read(conversation_id, tenant)).as_object()
 
     return _detached(load_answer)
@@ -189,8 +191,8 @@ def delete_conversation(conversation_id: str) -> Response:
     With its items. A response of it that runs goes on.
     """
 
-    async def load_answer(services: AppServices, tenant: str) -> Json:
-        if not await services[ConversationStore].delete(conversation_id, tenant):
+    async def load_answer(services: AppServices, tenant: str, person: str) -> Json:
+        if not await services[ConversationStore].delete(conversation_id, tenant, person):
             raise no_such_conversation(conversation_id, "conversation_id")
         return {"id": conversation_id, "object": "conversation.deleted", "deleted": True}
 
@@ -216,10 +218,10 @@ def create_conversation_items(body: Json, conversation_id: str) -> Response:
     """
     items = _checked(body["items"])
 
-    async def load_answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str, person: str) -> Json:
         store = services[ConversationStore]
-        await read_settled(services, conversation_id, tenant)
-        await store.add(conversation_id, tenant, items)
+        await read_settled(services, conversation_id, tenant, person)
+        await store.add(conversation_id, tenant, items, person)
         return _item_list(items, list_keys([item["id"] for item in items], has_more=False))
 
     return _detached(load_answer)
@@ -243,9 +245,9 @@ def list_conversation_items(conversation_id: str) -> Response:
     wanted, order = page_request(ITEM_PAGE, MAX_ITEMS_LISTED), chosen("order", ORDERS)
     leaf = request.args.get("leaf")
 
-    async def load_answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str, person: str) -> Json:
         async with services[ConversationJoins].hold(tenant):
-            conversation = await read_settled(services, conversation_id, tenant, ALL)
+            conversation = await read_settled(services, conversation_id, tenant, person, ALL)
         items: Sequence[Json] | None = path_to(conversation.items, leaf) if leaf else conversation.items
         if items is None:
             raise InvalidRequest("leaf must be the id of an item", param="leaf")
@@ -270,9 +272,9 @@ def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
     As it was sent, or as the model made it.
     """
 
-    async def load_answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str, person: str) -> Json:
         async with services[ConversationJoins].hold(tenant):
-            conversation = await read_settled(services, conversation_id, tenant, item_field(item_id))
+            conversation = await read_settled(services, conversation_id, tenant, person, item_field(item_id))
         found = next((item for item in conversation.items if item["id"] == item_id), None)
         if found is None:
             raise _no_such_item(item_id)
@@ -299,10 +301,10 @@ def delete_conversation_item(conversation_id: str, item_id: str) -> Response:
     """
     descendants = boolean_parameter("descendants")
 
-    async def load_answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str, person: str) -> Json:
         store = services[ConversationStore]
         async with services[ConversationJoins].hold(tenant):
-            await read_settled(services, conversation_id, tenant)
+            await read_settled(services, conversation_id, tenant, person)
             deleted = await store.delete_items(conversation_id, tenant, [item_id], descendants=descendants)
         if not deleted:
             raise _no_such_item(item_id)
@@ -336,13 +338,16 @@ def _no_such_item(id: str) -> NotFound:
 
 
 def _detached(
-    load_answer: Callable[[AppServices, str], Coroutine[Any, Any, Json]], *, only_reads: bool = False
+    load_answer: Callable[[AppServices, str, str], Coroutine[Any, Any, Json]], *, only_reads: bool = False
 ) -> Response:
-    """The answer of a coroutine, for the caller's tenant. A disconnect ends one that `only_reads`."""
-    services, tenant = current_services(), current_caller().tenant.name
+    """The answer of a coroutine for the caller's tenant and person.
+
+    A disconnect ends one that `only_reads`.
+    """
+    services, caller = current_services(), current_caller()
 
     async def send_answer(connection: ClientConnection) -> None:
-        loading = load_answer(services, tenant)
+        loading = load_answer(services, caller.tenant.name, caller.person_id)
         send_json(connection, await (while_connected(connection, loading) if only_reads else loading))
 
     return DetachedResponse(send_answer)

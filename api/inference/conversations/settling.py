@@ -30,8 +30,13 @@ ADMISSION_S = 60.0
 """How long the job of a turn may take to be admitted."""
 
 
-async def read_settled(
-    services: AppServices, id: str, tenant: str, items: str = "", param: str = "conversation_id"
+async def read_settled(  # noqa: PLR0913, PLR0917 - who asks, what is read, and how it is named
+    services: AppServices,
+    id: str,
+    tenant: str,
+    person: str,
+    items: str = "",
+    param: str = "conversation_id",
 ) -> Conversation:
     """Read a conversation (see `ConversationStore.read`), whose responses are settled first if they have
     ended.
@@ -39,7 +44,7 @@ async def read_settled(
     Raises `NotFound`, `StorageUnavailable`.
     """
     store = services[ConversationStore]
-    conversation = await store.read(id, tenant, param=param)
+    conversation = await store.read(id, tenant, person, param=param)
     settled = [await settle(services, conversation, turn) for turn in conversation.turns]
     if not items:
         return await store.read(id, tenant, param=param) if any(settled) else conversation

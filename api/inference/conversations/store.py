@@ -99,7 +99,11 @@ class BranchPlace:
 
 
 class ConversationStore:
-    """Creates, reads, changes and deletes conversations. Its methods raise `StorageUnavailable`."""
+    """Creates, reads, changes and deletes conversations. Its methods raise `StorageUnavailable`.
+
+    `person` is the id of the person who asks, and has the conversations that the same person has made; "" for
+    a key, which has all of its tenant.
+    """
 
     def __init__(self, connection: AsyncConnection, large: AsyncConnection, settings: Settings) -> None:
         self.scripts = AsyncScripts(connection, settings.redis.prefix, LUA)
@@ -112,19 +116,23 @@ class ConversationStore:
             "max_items": MAX_ITEMS,
         }
 
-    async def create(self, tenant: str, metadata: Json, items: Sequence[Json]) -> Conversation:
+    async def create(
+        self, tenant: str, metadata: Json, items: Sequence[Json], person: str = ""
+    ) -> Conversation:
         """Create a conversation. Raises `ConversationQuotaExceeded`, `StorageFull`."""
         id = new_id()
-        await self._write(id, tenant, items, create=True, metadata=metadata)
+        await self._write(id, tenant, items, person, create=True, metadata=metadata)
         return await self.read(id, tenant)
 
-    async def read_page(self, tenant: str, most: int, after: str) -> ConversationPage:
-        """The page of the tenant's conversations that follow that with the id `after` ("": from the first
+    async def read_page(self, tenant: str, most: int, after: str, person: str = "") -> ConversationPage:
+        """The page of the conversations that follow that with the id `after` ("": from the first
         one).
 
         Raises `InvalidRequest`.
         """
-        reply = await self._large.run("list_conversations", tenant=tenant, after=after, most=most)
+        reply = await self._large.run(
+            "list_conversations", tenant=tenant, person=person, after=after, most=most
+        )
         if not reply:
             raise InvalidRequest("after must be the id of a conversation", param="after")
         return await asyncio.to_thread(page_of, tenant, reply)
@@ -138,24 +146,24 @@ class ConversationStore:
             "max_bytes": self._settings.max_conversation_bytes_per_tenant,
         }
 
-    async def update(self, id: str, tenant: str, metadata: Json) -> None:
+    async def update(self, id: str, tenant: str, metadata: Json, person: str = "") -> None:
         """Replace the metadata. Raises `NotFound`, `ConversationQuotaExceeded`, `StorageFull`."""
-        await self._write(id, tenant, (), metadata=metadata)
+        await self._write(id, tenant, (), person, metadata=metadata)
 
-    async def add(self, id: str, tenant: str, items: Sequence[Json]) -> None:
+    async def add(self, id: str, tenant: str, items: Sequence[Json], person: str = "") -> None:
         """Add items, each of which follows its `parent_id`; one without that key follows the one before it,
         and the first one the latest item.
 
         Raises what `update` does, and `ConversationLocked`, `InvalidRequest`.
         """
-        await self._write(id, tenant, items)
+        await self._write(id, tenant, items, person)
 
     async def read(
-        self, id: str, tenant: str, *, items: str = "", param: str = "conversation_id"
+        self, id: str, tenant: str, person: str = "", *, items: str = "", param: str = "conversation_id"
     ) -> Conversation:
         """Read a conversation, and `ALL` its items, that of `item_field` or none. Raises `NotFound`."""
         scripts = self._large if items else self.scripts
-        reply = await scripts.run("read_conversation", id=id, tenant=tenant, field=items)
+        reply = await scripts.run("read_conversation", id=id, tenant=tenant, person=person, field=items)
         if not reply:
             raise no_such_conversation(id, param)
         if sum(map(len, reply)) < LARGE_BYTES:
@@ -164,12 +172,12 @@ class ConversationStore:
 
     async def read_input(self, id: str, tenant: str, response: str) -> list[Json]:
         """Read the items of the input of an open turn; none when it has ended."""
-        reply = await self._large.run("read_conversation", id=id, tenant=tenant, field=TURN_ITEMS)
+        reply = await self._large.run("read_conversation", id=id, tenant=tenant, person="", field=TURN_ITEMS)
         return await asyncio.to_thread(read_turn_items, response, reply)
 
-    async def delete(self, id: str, tenant: str) -> bool:
+    async def delete(self, id: str, tenant: str, person: str = "") -> bool:
         """Delete a conversation. Returns False when there is none."""
-        return bool(await self.scripts.run("delete_conversation", id=id, tenant=tenant))
+        return bool(await self.scripts.run("delete_conversation", id=id, tenant=tenant, person=person))
 
     async def delete_items(
         self, id: str, tenant: str, items: Sequence[str], *, descendants: bool = False
@@ -298,11 +306,12 @@ class ConversationStore:
         while await self.scripts.run("drop_conversations", tenant=tenant, most=PAGE):
             pass
 
-    async def _write(
+    async def _write(  # noqa: PLR0913 - who writes, and all that is written
         self,
         id: str,
         tenant: str,
         items: Sequence[Json],
+        person: str,
         *,
         create: bool = False,
         metadata: Json | None = None,
@@ -311,6 +320,7 @@ class ConversationStore:
             "write_conversation",
             id=id,
             tenant=tenant,
+            person=person,
             create=int(create),
             metadata="" if metadata is None else orjson.dumps(metadata),
             kept_s=self._settings.conversation_retention_s,

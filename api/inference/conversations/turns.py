@@ -96,7 +96,7 @@ async def load_conversation(
     id = parsed.conversation_id
     if id is None:
         return parsed, job, None
-    conversation = await read_settled(services, id, job.tenant, ALL, PARAM)
+    conversation = await read_settled(services, id, job.tenant, job.person, ALL, PARAM)
     in_branch = parsed.conversation_parent != LATEST_ITEM
     if conversation.line_turn is not None and not in_branch and not parsed.generation.count_only:
         raise ConversationLocked(id)

@@ -37,7 +37,7 @@ async def place_state(
         raise NotSupported(NOT_NAMED)
     if request.action == "save":
         assert request.conversation is not None  # noqa: S101 - checked above
-        last = await services[AsyncLedger].find_stream_by_hash(request.conversation, job.tenant)
+        last = await services[AsyncLedger].find_stream_by_hash(request.conversation, job.tenant, job.person)
         if last is None or last.model != job.model or last.replica not in replicas:
             raise NotFound(NOT_KNOWN, code="state_not_found")
         replicas = (last.replica,)

@@ -166,12 +166,13 @@ def retrieve_response(id: str) -> Response:
     As it is now; with `stream=true` all its events from the first one, or those after `starting_after`, and
     then those to come. Works for as long as the response is stored, on any API process.
     """
-    services, tenant = current_services(), current_caller().tenant.name
+    services, caller = current_services(), current_caller()
     limits = current_limits()
     is_streamed, after = boolean_parameter("stream"), integer_parameter("starting_after")
 
     async def send_answer(connection: ClientConnection) -> None:
-        row = _check_stored(id, await services[AsyncLedger].lookup(id, tenant))
+        found = await services[AsyncLedger].lookup(id, caller.tenant.name, caller.person_id)
+        row = _check_stored(id, found)
         if is_streamed:
             reader = StreamingReader(connection, services[Settings], after=-1 if after is None else after)
             await stream_from_start(services, reader, row, responses, limits)
@@ -197,13 +198,16 @@ def delete_response(id: str) -> Response:
 
     A response that has not ended is cancelled first. What it added to a conversation stays there. The texts
     of the request that the history keeps (`keep_texts` of a tenant) are deleted, also those of a response
-    that is not stored, or not any more.
+    that is not stored, or not any more (these by a key alone).
     """
     services, tenant = current_services(), current_caller().tenant.name
+    person = current_caller().person_id
 
     async def send_answer(connection: ClientConnection) -> None:
         ledger = services[AsyncLedger]
-        row = await ledger.lookup(id, tenant)
+        row = await ledger.lookup(id, tenant, person)
+        if row is None and person:  # whose texts the history has is not known any more
+            raise _not_found(id)
         if row is not None and row.store:
             row = _check_stored(id, row)
             if (conversation := decode_metadata(row).echo.get("conversation")) is not None:
@@ -231,6 +235,7 @@ def list_input_items(id: str) -> Response:
     Those of the conversation that the model got, with that of `previous_response_id`, without instructions.
     """
     services, tenant = current_services(), current_caller().tenant.name
+    person = current_caller().person_id
     wanted, order = page_request(ITEM_PAGE, MAX_ITEM_PAGE), chosen("order", ORDERS)
 
     def page_of(row: JobRow, generation: bytes) -> dict[str, Any]:
@@ -242,7 +247,7 @@ def list_input_items(id: str) -> Response:
 
     async def load_page() -> dict[str, Any]:
         async with services[LogReads].hold(tenant):  # the conversation may have as many bytes as a body
-            found = await services[AsyncLedger].lookup_with_generation(id, tenant)
+            found = await services[AsyncLedger].lookup_with_generation(id, tenant, person)
             row, generation = (None, None) if found is None else found
             row = _check_stored(id, row)
             if generation is None:
@@ -271,12 +276,14 @@ def cancel_response(id: str) -> Response:
     once it has ended, or as it is after two seconds. Ends answers of the other APIs, too, by their ids.
     """
     services, tenant = current_services(), current_caller().tenant.name
-    limits = current_limits()
+    limits, person = current_limits(), current_caller().person_id
 
     async def send_answer(connection: ClientConnection) -> None:
-        row = await services[AsyncLedger].lookup(id, tenant)
+        row = await services[AsyncLedger].lookup(id, tenant, person)
+        if row is None:
+            raise _not_found(id)
         status = await services[AsyncLedger].cancel(id, tenant)
-        if row is None or status is None:
+        if status is None:  # it was deleted in between
             raise _not_found(id)
         if not status.is_terminal:
             await wait_for_end(services, connection, row, limits)
@@ -297,7 +304,7 @@ def current_limits() -> Limits:
 
 
 def _check_stored(id: str, row: JobRow | None) -> JobRow:
-    """The row, if it is a stored response of the caller. Raises `NotFound`, also for another tenant's."""
+    """The row, if it is a stored response of the caller. Raises `NotFound`, also for another's."""
     if row is None or row.dialect != responses.NAME or not row.store:
         raise _not_found(id)
     return row

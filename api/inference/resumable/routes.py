@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response, request
 
-from api.access.caller import current_caller
+from api.access.caller import Caller, current_caller
 from api.http.answers import send_error, send_json
 from api.http.detached import DetachedResponse, Serve
 from api.http.error_codes import GENERATION, STORAGE
@@ -150,13 +150,16 @@ def end_stream(conv_id: str) -> Response:
 def look_up_streams(body: dict[str, Any]) -> Response:
     """Look up streams by their ids
 
-    Those of the caller's tenant; unknown ids are left out. There is no list of all streams.
+    Those of the caller's tenant, of a person its own; unknown ids are left out. There is no list of all
+    streams.
     """
-    services, tenant = current_services(), current_caller().tenant.name
+    services, caller = current_services(), current_caller()
     ids = [check_conversation_id(id, "conversation_ids") for id in dict.fromkeys(body["conversation_ids"])]
 
     async def look_up() -> list[dict[str, Any]]:
-        found = await services[AsyncLedger].find_streams(ids, tenant) if ids else {}
+        if not ids:
+            return []
+        found = await services[AsyncLedger].find_streams(ids, caller.tenant.name, caller.person_id)
         return [await _state(services, id, row) for id, row in found.items() if row.dialect in DIALECTS]
 
     async def send_answer(connection: ClientConnection) -> None:
@@ -182,11 +185,11 @@ async def _state(services: AppServices, id: str, row: JobRow) -> dict[str, Any]:
 
 
 def _end_stream(conversation: str) -> Response:
-    services, tenant = current_services(), current_caller().tenant.name
+    services, caller = current_services(), current_caller()
     conversation = _checked_id(conversation)
 
     async def send_answer(connection: ClientConnection) -> None:
-        await services[AsyncLedger].end_stream(conversation, tenant)
+        await services[AsyncLedger].end_stream(conversation, caller.tenant.name, caller.person_id)
         connection.respond(204, {}, b"")
 
     return _detached(send_answer)
@@ -198,7 +201,7 @@ def _read_stream(conversation: str) -> Response:
     conversation, start = _checked_id(conversation), _offset()
 
     async def send_answer(connection: ClientConnection) -> None:
-        row = await _readable(services, conversation, caller.tenant.name, start)
+        row = await _readable(services, conversation, caller, start)
         await (_send_whole if is_whole(row) else _stream)(services, row, start, connection, limits)
 
     return _detached(send_answer)
@@ -232,9 +235,9 @@ def _offset() -> int:
     return int(given)
 
 
-async def _readable(services: AppServices, conversation: str, tenant: str, start: int) -> JobRow:
+async def _readable(services: AppServices, conversation: str, caller: Caller, start: int) -> JobRow:
     """The job of a stream that can be read from that byte. Raises `StokerError`."""
-    row = await services[AsyncLedger].find_stream(conversation, tenant)
+    row = await services[AsyncLedger].find_stream(conversation, caller.tenant.name, caller.person_id)
     if row is None or row.dialect not in DIALECTS:
         raise NotFound("Stream not found or expired", param="conv_id")
     if row.status is Status.QUEUED:

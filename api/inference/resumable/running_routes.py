@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from flask import Response
 
-from api.access.caller import current_caller
+from api.access.caller import Caller, current_caller
 from api.http.answers import send_json
 from api.http.detached import DetachedResponse
 from api.http.error_codes import STORAGE
@@ -47,10 +48,11 @@ routes = RouteGroup("running_requests", __name__)
 def list_running() -> Response:
     """List the requests that wait and run
 
-    Those of the caller's tenant, of all APIs, without their prompts and answers. A page may have fewer rows
-    than `limit`, or none, and another one follow (`has_more`).
+    Those of the caller's tenant, of a person its own, of all APIs, without their prompts and answers. A page
+    may have fewer rows than `limit`, or none, and another one follow (`has_more`).
     """
     services, tenant = current_services(), current_caller().tenant.name
+    person = current_caller().person_id
     chosen("status", STATUSES)
     limit, place = integer_parameter("limit", MAX_REQUESTS, minimum=1), place_parameter()
 
@@ -58,7 +60,7 @@ def list_running() -> Response:
         async with services[LogReads].hold(tenant):
             models, ledger = sorted(services[Fleet].catalogue.models), services[AsyncLedger]
             page = await read_page(ledger, models, tenant, None, place, limit or DEFAULT_REQUESTS)
-            rows = await ledger.lookup_many([job.id for _, job in page.jobs], tenant)
+            rows = await ledger.lookup_many([job.id for _, job in page.jobs], tenant, person)
         data = [running_request(row) for row in rows if row is not None and not row.status.is_terminal]
         following = None if page.following is None else str(page.following)
         return {"object": "list", "data": data, "has_more": following is not None, "next_after": following}
@@ -83,17 +85,18 @@ def detach_request(id: str) -> Response:
 
     It goes on when its client disconnects. One that has ended stays as it is.
     """
-    services, tenant = current_services(), current_caller().tenant.name
+    services, caller = current_services(), current_caller()
 
     async def send_answer(connection: ClientConnection) -> None:
-        send_json(connection, running_request(await _detached(services, id, tenant)))
+        send_json(connection, running_request(await _detached(services, id, caller)))
 
     return DetachedResponse(send_answer)
 
 
-async def _detached(services: AppServices, id: str, tenant: str) -> JobRow:
-    await services[AsyncLedger].detach(id, tenant)
-    row = await services[AsyncLedger].lookup(id, tenant)
-    if row is None:
+async def _detached(services: AppServices, id: str, caller: Caller) -> JobRow:
+    ledger, tenant = services[AsyncLedger], caller.tenant.name
+    row = await ledger.lookup(id, tenant, caller.person_id)
+    status = None if row is None else await ledger.detach(id, tenant)
+    if row is None or status is None:
         raise NotFound(f"there is no response {id}", param="id")
-    return row
+    return replace(row, status=status)

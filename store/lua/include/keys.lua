@@ -19,6 +19,7 @@ local function cancelled_key(worker) return P .. 'cancelled:' .. worker end
 local function tokens_key(tenant) return P .. 'tokens:' .. tenant end
 local function proposal_key(id) return P .. 'proposal:' .. id end
 local function conversation_key(id) return P .. 'conversation:' .. id end
+local function person_conversations_key(tenant, person) return P .. 'person_conversations:' .. tenant .. ':' .. person end
 local function resumable_key(tenant, hash) return P .. 'resumable:' .. tenant .. ':' .. hash end
 local function worker_key(worker) return P .. 'worker:' .. worker end
 

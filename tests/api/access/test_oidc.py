@@ -22,6 +22,7 @@ from api.access import session_store
 from api.access.oidc import provider as provider_module
 from api.access.oidc import sign_in_store
 from api.access.oidc.provider_requests import MAX_BYTES
+from api.access.person import Person
 from api.access.session_store import ADMIN_IDLE_S, SessionStore
 from api.access.session_watch import SessionWatch
 from api.http.open_streams import OpenStreams
@@ -100,6 +101,7 @@ def test_a_person_gets_a_session_with_the_scopes_of_its_roles(
     answer = finish(browser, provider.authorize(url, "oscar"))
     assert answer.status_code == 201
     assert answer.json["person"] == {
+        "id": Person(provider.issuer, "id-of-oscar", "", None, (), "").id,
         "name": "Oscar Operator",
         "email": "oscar@example.com",
         "roles": ["operator"],

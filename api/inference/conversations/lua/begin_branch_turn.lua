@@ -12,7 +12,8 @@
 -- include: api/inference/conversations/conversations
 local id, tenant, response = args.id, args.tenant, args.response
 local key = conversation_key(id)
-if not has_conversation(id, tenant) then return { 'gone' } end
+local exists, person = has_conversation(id, tenant, '')
+if not exists then return { 'gone' } end
 local turn, lines = branch_turn(id, response)
 if turn then return { 'ok' } end -- a repeated call
 if #lines >= tonumber(args.max_turns) then return { 'locked', #lines } end
@@ -28,5 +29,5 @@ append_items(id, added)
 lines[#lines + 1] = table.concat({ response, text(NOW), args.place, args.continues }, ' ')
 write_turns(id, lines)
 redis.call('ZADD', P .. 'conversation_turns', text(NOW + tonumber(args.poll_us)), id .. ' ' .. response)
-resize(id, tenant, bytes, args.kept_s)
+resize(id, tenant, person, bytes, args.kept_s)
 return { 'ok' }

@@ -10,7 +10,8 @@
 -- include: api/inference/conversations/conversations
 local id, tenant, response = args.id, args.tenant, args.response
 local key = conversation_key(id)
-if not has_conversation(id, tenant) then return { 'gone' } end
+local exists, person = has_conversation(id, tenant, '')
+if not exists then return { 'gone' } end
 local turn, next_number = read_fields(key, 'turn', 'next')
 if turn == response then return { 'ok' } end -- a repeated call
 if turn or next_number ~= args.next_number then return { 'changed' } end
@@ -21,5 +22,5 @@ if problem then return problem end
 redis.call('HSET', key, 'turn', response, 'turn_us', text(NOW), 'turn_items', args.items, 'turn_bytes', text(bytes),
   'turn_parent', args.parent)
 redis.call('ZADD', P .. 'conversation_turns', text(NOW + tonumber(args.poll_us)), id .. ' ' .. response)
-resize(id, tenant, bytes, args.kept_s)
+resize(id, tenant, person, bytes, args.kept_s)
 return { 'ok' }

@@ -10,7 +10,8 @@
 -- include: api/inference/conversations/conversations
 local id, tenant, count = args.id, args.tenant, tonumber(args.count)
 local key = conversation_key(id)
-if not has_conversation(id, tenant) then return { 'gone' } end
+local exists, person = has_conversation(id, tenant, '')
+if not exists then return { 'gone' } end
 if redis.call('HGET', key, 'next') ~= args.next_number then return { 'changed' } end
 local heirs, bytes = {}, 0
 for at = first.pairs, #ARGV, 2 do
@@ -33,5 +34,5 @@ for at, line in ipairs(lines) do
   if heirs[turn_place] then lines[at] = before .. heirs[turn_place] .. after end
 end
 write_turns(id, lines)
-resize(id, tenant, bytes, args.kept_s)
+resize(id, tenant, person, bytes, args.kept_s)
 return { 'ok' }

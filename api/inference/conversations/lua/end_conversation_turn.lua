@@ -10,7 +10,7 @@
 -- include: api/inference/conversations/conversations
 local id, response = args.id, args.response
 local key = conversation_key(id)
-local tenant, turn, place = read_fields(key, 'tenant', 'turn', 'turn_parent')
+local tenant, turn, place, person = read_fields(key, 'tenant', 'turn', 'turn_parent', 'person')
 local line, lines = branch_turn(id, response)
 local is_open, bytes = line or turn == response, 0
 if line then
@@ -26,7 +26,7 @@ if is_open then
     append_items(id, added)
     bytes = bytes + more
   end
-  resize(id, tenant, bytes, args.kept_s)
+  resize(id, tenant, person, bytes, args.kept_s)
 end
 keep_as_others(response, args.response_kept_s) -- the conversation may have been deleted since the caller read it
 return is_open and 1 or 0

@@ -59,6 +59,46 @@ def test_turn_begins_only_in_the_conversation_that_was_read(services: AppService
     assert begin(services, read(services, found.id), "resp_a")
 
 
+def test_conversations_of_a_person_are_listed_to_the_person_and_to_keys(services: AppServices) -> None:
+    store = services[ConversationStore]
+    people = ["person_a", "person_b", "", "person_a"]
+    ids = [on_loop(services, store.create("one", {}, (), person)).id for person in people]
+
+    def listed(person: str, most: int = 9) -> tuple[list[str], bool, int]:
+        page = on_loop(services, store.read_page("one", most, "", person))
+        return [found.id for found in page.conversations], page.has_more, page.count
+
+    assert listed("") == (ids[::-1], False, 4)
+    assert listed("person_a", 1) == ([ids[3]], True, 4)
+    on_loop(services, store.update(ids[0], "one", {"title": "the latest"}))
+    assert listed("person_a") == ([ids[0], ids[3]], False, 4)
+    assert not on_loop(services, store.delete(ids[0], "one", "person_b"))
+    assert on_loop(services, store.delete(ids[0], "one", "person_a"))
+    assert listed("person_a", 1) == ([ids[3]], False, 3)
+    assert listed("person_b") == ([ids[1]], False, 3)
+    on_loop(services, store.drop("one"))
+    assert listed("person_a") == ([], False, 0)
+
+
+def test_turn_of_a_person_makes_its_conversation_the_latest_one(services: AppServices) -> None:
+    store = services[ConversationStore]
+    first, last = (on_loop(services, store.create("one", {}, (), "person_a")) for _ in range(2))
+
+    def listed() -> list[str]:
+        page = on_loop(services, store.read_page("one", 9, "", "person_a"))
+        return [found.id for found in page.conversations]
+
+    assert begin(services, read(services, first.id), "resp_a")
+    assert listed() == [first.id, last.id]
+    on_loop(services, store.begin_branch_turn(last, "resp_b", stored_items(ITEM), BranchPlace(None)))
+    assert listed() == [last.id, first.id]
+    on_loop(services, store.end_turn(first.id, "resp_a", stored_items(ITEM)))
+    assert listed() == [first.id, last.id]
+    item = read(services, last.id).items[0]["id"]
+    assert on_loop(services, store.delete_items(last.id, "one", [item]))
+    assert listed() == [last.id, first.id]
+
+
 def test_turn_ends_once_when_two_processes_end_it(services: AppServices) -> None:
     found = made(services)
     begin(services, found, "resp_a")
@@ -71,7 +111,9 @@ def test_turn_ends_once_when_two_processes_end_it(services: AppServices) -> None
 def test_input_of_a_turn_is_read_for_its_response_until_it_ends(services: AppServices) -> None:
     found, store = made(services), services[ConversationStore]
     begin(services, found, "resp_a")
-    small = on_loop(services, store.scripts.run("read_conversation", id=found.id, tenant="one", field=""))
+    small = on_loop(
+        services, store.scripts.run("read_conversation", id=found.id, tenant="one", person="", field="")
+    )
     assert set(small[::2]) & {b"turn", b"turn_items"} == {b"turn"}
     assert on_loop(services, store.read_input(found.id, "one", "resp_a")) == ITEM
     assert on_loop(services, store.read_input(found.id, "one", "resp_b")) == []

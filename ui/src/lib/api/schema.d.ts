@@ -5804,6 +5804,7 @@ export interface components {
         };
         SessionPerson: {
             email: string | null;
+            id: string;
             name: string;
             roles: ("viewer" | "operator" | "approver" | "admin")[];
         };

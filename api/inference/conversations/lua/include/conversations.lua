@@ -1,10 +1,12 @@
 -- Included by the scripts of conversations: their bytes, their time, and their end.
 local CONVERSATION_BYTES, ITEM_BYTES = 512, 128 -- beside the texts
 
--- Return whether a tenant has a conversation, which has not expired.
-local function has_conversation(id, tenant)
-  local owner, expires_us = read_fields(conversation_key(id), 'tenant', 'expires_us')
-  return owner == tenant and tonumber(expires_us) > NOW
+-- Return whether a tenant has a conversation, which has not expired, and the id of the person who made it, false for a key.
+-- person: who asks, and has those that the same person made; '' for a key, which has all of its tenant.
+local function has_conversation(id, tenant, person)
+  local owner, expires_us, maker = read_fields(conversation_key(id), 'tenant', 'expires_us', 'person')
+  if person ~= '' and maker ~= person then return false end
+  return owner == tenant and tonumber(expires_us) > NOW, maker
 end
 
 -- Return the fields of a conversation that do not grow with it, and their values, and one further field, if it is there.
@@ -34,8 +36,9 @@ local function own_conversations(tenant)
   return key
 end
 
--- Add to the bytes of a conversation, which may be fewer afterwards, and keep it for a while from now on.
-local function resize(id, tenant, bytes, retention_s)
+-- Add to the bytes of a conversation, which may be fewer afterwards, and keep it for a while from now on. person: who made it,
+-- or false.
+local function resize(id, tenant, person, bytes, retention_s)
   local key = conversation_key(id)
   local sums = P .. 'conversation_bytes'
   local expires_us = text(NOW + tonumber(retention_s) * 1000000)
@@ -45,6 +48,7 @@ local function resize(id, tenant, bytes, retention_s)
   redis.call('HSET', key, 'expires_us', expires_us, 'changed_us', text(NOW))
   redis.call('ZADD', P .. 'conversations', expires_us, id)
   redis.call('ZADD', own_conversations(tenant), text(NOW), id)
+  if person then redis.call('ZADD', person_conversations_key(tenant, person), text(NOW), id) end
 end
 
 -- Return why a conversation, which is '' for a new one, cannot take so many bytes and items more, with the number that
@@ -153,10 +157,11 @@ end
 local function drop_conversation(id)
   local key = conversation_key(id)
   local sums = P .. 'conversation_bytes'
-  local tenant, bytes = read_fields(key, 'tenant', 'bytes')
+  local tenant, bytes, person = read_fields(key, 'tenant', 'bytes', 'person')
   redis.call('ZREM', P .. 'conversations', id)
   if not tenant then return end
   redis.call('ZREM', own_conversations(tenant), id)
+  if person then redis.call('ZREM', person_conversations_key(tenant, person), id) end
   redis.call('UNLINK', key)
   redis.call('HINCRBY', sums, '@all', '-' .. bytes)
   if redis.call('HINCRBY', sums, tenant, '-' .. bytes) <= 0 then redis.call('HDEL', sums, tenant) end

@@ -16,9 +16,10 @@ const POLL_MS = 15_000;
 const IDLE_MS = 60_000;
 const CHANGE_MS = 1_000;
 
-/** The tenant whose conversations a session may see; null: none. */
+/** The tenant whose conversations a session may see, of a person with its id behind it; null: none. */
 export function tenantOf(current: Session): string | null {
-	return current.signed_in && mayAskModels(current) ? (current.tenant ?? '') : null;
+	if (!current.signed_in || !mayAskModels(current)) return null;
+	return [current.tenant ?? '', ...(current.person ? [current.person.id] : [])].join(' ');
 }
 
 /**
@@ -26,7 +27,7 @@ export function tenantOf(current: Session): string | null {
  * code that exchanges them, which is loaded when there is one.
  */
 class Platform {
-	/** The tenant whose conversations are shown (empty: of a platform without keys); null: nobody's. */
+	/** The result of `tenantOf` whose conversations are shown (empty: of a platform without keys); null: none are. */
 	tenant: string | null = $state(null);
 	/** What the tenant's conversations take of its quota, as of the last list. */
 	quota: Quota | null = $state.raw(null);

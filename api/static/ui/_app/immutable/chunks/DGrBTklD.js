@@ -1,0 +1,1 @@
+import"./Cp_MvTbP.js";

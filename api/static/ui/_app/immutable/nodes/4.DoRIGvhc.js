@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/Cp_MvTbP.js";export{e as component};
