@@ -2,13 +2,13 @@
 admin part was not used for too long.
 
 A stream is no use of its session: a page that is left alone is signed out of the admin part. Once a second
-the process asks Redis for the sessions that have a stream; without one it sends nothing.
+the process asks Redis for the sessions that have a stream, and for its time, by which they end; without a
+stream it sends nothing.
 """
 
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from api.access.session_store import ADMIN_IDLE_S
 from api.http.polling import sleep_until_tick
 from store.async_connection import AsyncConnection
 from store.errors import StokerError
-from store.scripts import redis_errors_translated
+from store.scripts import redis_errors_translated, without_errors
 
 logger = logging.getLogger("api")
 
@@ -66,15 +66,14 @@ class SessionWatch:
     async def poll(self) -> None:
         """Ask for all sessions with streams. Raises `StorageUnavailable`."""
         watched = list(self._streams)
+        if not watched:
+            return
+        commands = [("HMGET", self._prefix + session, "admin_used_us", "ends_us") for session in watched]
         with redis_errors_translated():
-            replies = await self._connection.exchange(
-                [("HMGET", self._prefix + session, "admin_used_us", "ends_us") for session in watched]
-            )
-        now_us = time.time() * 1e6
-        for session, reply in zip(watched, replies, strict=True):
-            if isinstance(reply, Exception):
-                raise reply
-            used_us, ends_us = reply
+            replies = await self._connection.exchange([("TIME",), *commands])
+            (seconds, microseconds), *sessions = without_errors(replies)
+        now_us = int(seconds) * 1_000_000 + int(microseconds)
+        for session, (used_us, ends_us) in zip(watched, sessions, strict=True):
             is_idle = used_us is None or float(used_us) < now_us - ADMIN_IDLE_S * 1e6
             if (is_idle or (ends_us is not None and float(ends_us) <= now_us)) and session in self._streams:
                 self._ended.add(session)

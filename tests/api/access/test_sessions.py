@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -299,7 +300,9 @@ def test_a_browser_without_fetch_metadata_works_from_an_own_page(victim: Callabl
 # ---- streams, and platforms without keys
 
 
-def test_a_stream_ends_with_the_admin_part_of_its_session(process: Process, browser: FlaskClient) -> None:
+def test_a_stream_ends_with_the_admin_part_of_its_session_and_not_by_the_clock_of_the_host(
+    process: Process, browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sign_in(browser, admin=True)
     services = services_of(process)
     (digest,) = (
@@ -316,7 +319,10 @@ def test_a_stream_ends_with_the_admin_part_of_its_session(process: Process, brow
         connection = AsyncConnection(services[Settings])
         watch = SessionWatch(connection, services[Settings].redis.prefix)
         with watch.hold(digest), watch.hold(None):
-            await watch.poll()
+            ahead = time.time() + ADMIN_IDLE_S + 60
+            with monkeypatch.context() as patched:
+                patched.setattr(time, "time", lambda: ahead)
+                await watch.poll()
             before = watch.is_live(digest)
             browser.delete(SESSION)
             await watch.poll()
