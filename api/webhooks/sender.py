@@ -9,7 +9,6 @@ import asyncio
 import logging
 import random
 import ssl
-import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -60,7 +59,7 @@ class WebhookSender:
         process: str,
         *,
         tls: ssl.SSLContext | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._settings = settings
         self._targets = targets
@@ -68,7 +67,7 @@ class WebhookSender:
         self._ledger = ledger
         self._process = process
         self._tls = tls
-        self._clock = clock
+        self._clock = store.now if clock is None else clock
         self._tenants = tuple(
             dict.fromkeys(target.tenant for target in targets.values() if target.tenant is not None)
         )

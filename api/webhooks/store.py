@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -73,6 +74,12 @@ class WebhookStore:
         self._connection = connection
         self._prefix = "{" + prefix + "}:"
         self._most = most
+        self._ahead_s = time.time() - time.monotonic()
+        """How far Redis' clock is ahead of the monotonic one; before the first `hold`: the host's clock."""
+
+    def now(self) -> float:
+        """The time (unix seconds) by Redis' clock, as of the last `hold`: other hosts enter events, too."""
+        return time.monotonic() + self._ahead_s
 
     async def add(self, name: str, entry: Entry, others: Iterable[str]) -> None:
         """Put an entry into a list. Raises `TooManyWebhooks` when it and the others are full together."""
@@ -121,11 +128,12 @@ class WebhookStore:
         await self._together([*added, *self._unset(name, entry.response)])
 
     async def hold(self, process: str) -> bool:
-        """Whether this process is the one that sends, for the next LEASE_MS."""
+        """Whether this process is the one that sends, for the next LEASE_MS. Reads Redis' clock as well."""
         key = f"{self._prefix}webhook_sender"
-        taken, holder = await self._run(
-            [("SET", key, process, "NX", "PX", LEASE_MS), ("GET", key)],
+        taken, holder, (seconds, microseconds) = await self._run(
+            [("SET", key, process, "NX", "PX", LEASE_MS), ("GET", key), ("TIME",)],
         )
+        self._ahead_s = int(seconds) + int(microseconds) / 1e6 - time.monotonic()
         if not taken and holder == process.encode():
             await self._run([("PEXPIRE", key, LEASE_MS)])
         return bool(taken) or holder == process.encode()

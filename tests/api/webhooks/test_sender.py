@@ -18,11 +18,12 @@ import pytest
 from api.webhooks import sender as sender_module
 from api.webhooks.sender import ADMISSION_S, WebhookSender
 from api.webhooks.signing import event_id
-from api.webhooks.store import TooManyWebhooks, WebhookStore
+from api.webhooks.store import Entry, TooManyWebhooks, WebhookStore, list_of_target
 from api.webhooks.targets import Target
 from config.settings import WEBHOOK_EVENTS, Settings, WebhookSettings
 from scheduler.job import Job, JobRow, Status
 from store.async_connection import AsyncConnection
+from tests.support.waiting import scaled
 from tests.support.webhook_receiver import Receiver
 
 KEY = secrets.token_bytes(32)
@@ -115,6 +116,50 @@ async def closing(sender: WebhookSender) -> AsyncIterator[WebhookSender]:
         yield sender
     finally:
         await sender.close()
+
+
+class OtherClock:
+    """A connection to a Redis whose clock is so far ahead of that of this host."""
+
+    def __init__(self, connection: AsyncConnection, ahead_s: int) -> None:
+        self._connection = connection
+        self._ahead_s = ahead_s
+
+    async def exchange(self, commands: Any, **options: float) -> list[Any]:
+        replies = await self._connection.exchange(commands, **options)
+        for at, command in enumerate(commands):
+            if command == ("TIME",):
+                replies[at] = [int(replies[at][0]) + self._ahead_s, replies[at][1]]
+        return replies
+
+
+@pytest.mark.parametrize("ahead_s", [-3600, 3600])
+def test_a_webhook_is_sent_when_it_is_due_by_the_clock_of_redis(
+    shared_settings: Settings, ahead_s: int
+) -> None:
+    async def check(world: World) -> None:
+        connection: Any = OtherClock(world.connection, ahead_s)
+        store = WebhookStore(connection, shared_settings.redis.prefix)
+        ((seconds, _),) = await connection.exchange([("TIME",)])
+        now = int(seconds)
+        for id, due in (("resp_now", now), ("resp_later", now + 1800)):
+            await store.postpone(list_of_target("hook"), Entry(id, now, "response.completed", now), due)
+        world.jobs.status["resp_1"] = Status.COMPLETED
+        async with Receiver().served() as receiver:
+            jobs: Any = world.jobs
+            sender = WebhookSender(SETTINGS, {"hook": target(receiver)}, store, jobs, "p")
+            sending = asyncio.create_task(sender.run())
+            async with asyncio.timeout(scaled(10)):
+                while not receiver.received:
+                    await asyncio.sleep(0.01)
+                await sender.enter(job("resp_1"))
+                while len(receiver.received) < 2:
+                    await asyncio.sleep(0.01)
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+            assert receiver.ids == [event_id("resp_now"), event_id("resp_1")]
+
+    run(shared_settings, check)
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "cancelled", "incomplete"])
