@@ -2,8 +2,8 @@
 when its admin part was not used for too long. An answer under way goes on to its end.
 
 A stream is no use of its session: a page that is left alone is signed out of the admin part. Once a second
-the process asks Redis for the sessions that have a stream, and for its time, by which they end; without one it
-sends nothing.
+the process asks Redis for the sessions that have a stream, and for its time, by which they end; without a
+stream it sends nothing.
 """
 
 from __future__ import annotations

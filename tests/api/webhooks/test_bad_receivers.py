@@ -104,7 +104,7 @@ async def attempt(
     url: str, settings: WebhookSettings = SETTINGS, tls: ssl.SSLContext | None = None
 ) -> tuple[str | None, bool]:
     """Send an event once; the outcome, which has to come in time."""
-    sender = WebhookSender(settings, {}, None, None, "p", tls=tls)  # type: ignore[arg-type]
+    sender = WebhookSender(settings, {}, None, None, "p", tls=tls, clock=time.time)  # type: ignore[arg-type]
     began = time.monotonic()
     outcome = await sender._post(Target("hook", "one", url, WEBHOOK_EVENTS, (bytes(32),)), ENTRY)
     assert time.monotonic() - began < TIMEOUT_S + scaled(1)

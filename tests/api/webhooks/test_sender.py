@@ -134,7 +134,7 @@ class OtherClock:
 
 
 @pytest.mark.parametrize("ahead_s", [-3600, 3600])
-def test_what_is_due_by_the_clock_of_redis_is_sent_when_that_of_the_host_differs(
+def test_a_webhook_is_sent_when_it_is_due_by_the_clock_of_redis(
     shared_settings: Settings, ahead_s: int
 ) -> None:
     async def check(world: World) -> None:
