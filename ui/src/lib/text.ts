@@ -132,6 +132,11 @@ export const text = {
 		ascending: (title: string) => `${title} ▲`,
 		descending: (title: string) => `${title} ▼`,
 		notFound: 'No row fits the search and the filters.',
+		/** Why a row is grey that keeps its place. */
+		strays: {
+			hidden: 'It does not fit any more, and leaves the list when the pointer and the focus do.',
+			gone: 'It is not there any more, and leaves the list when the pointer and the focus do.'
+		},
 		select: (name: string) => `Select ${name}`,
 		selectAll: 'Select all that are shown',
 		selected: (count: number) => `${count} selected`,
