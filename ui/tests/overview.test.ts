@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ALERT_TABLE, valueOf } from '../src/lib/services/alert_table';
 import type { Alert } from '../src/lib/services/alerts';
-import { attentionOf } from '../src/lib/services/attention';
+import { attentionOf, keyOf } from '../src/lib/services/attention';
 import { largest, latest, MARGIN, nearest, pathOf, roundTop, segments, sum, timeAt, timesOf, xOf, yOf } from '../src/lib/services/chart';
 import type { Model } from '../src/lib/services/feed_events';
 import { choiceOf, chosenSubject, errorsOf, joined, queryOf, rangeOf, subjectOf, type Sample } from '../src/lib/services/recent_metrics';
@@ -176,4 +176,13 @@ test('the first order of the alerts is their urgency, and values have their unit
 	expect(sorted.map(({ name }) => name)).toEqual(['hot', 'warm', 'known', 'soon', 'calm']);
 	const values = [{ value: 0.5, unit: 'share' }, { value: 31.5, unit: 'seconds' }, { value: 10_001, unit: 'number' }, { value: null }] as const;
 	expect(values.map((fields) => valueOf(alert('x', fields)))).toEqual(['50 %', '31.5 s', '10,001', null]);
+});
+
+test('each item that needs an operator has a key of its own, which stays when others come', () => {
+	const alerts = [alert('Slow', {}, { model: 'a' }), alert('Gone', { severity: 'critical' }, {})];
+	const models = [model('a', { runtime_state: 'failed' }), model('b', { replicas: 2 })];
+	const workers = [worker('a', [], null, 'lost'), worker('w1', [], { cause: 'operator', actor: 'ops' })];
+	const keys = attentionOf(models, workers, 1, alerts).map(keyOf);
+	expect(keys).toEqual(['alert Gone', 'alert Slow', 'failed a', 'missing b', 'lost a', 'proposals ', 'drained w1']);
+	expect(attentionOf(models, [], 0).map(keyOf)).toEqual(['failed a', 'missing b']);
 });

@@ -11,6 +11,12 @@ export type Attention =
 	| { kind: 'proposals'; count: number }
 	| { kind: 'drained'; worker: string; actor: string; running: number };
 
+/** What tells an item from the others: of a kind there is one for each rule, model or worker. */
+export function keyOf(item: Attention): string {
+	const of = 'model' in item ? item.model : 'worker' in item ? item.worker : item.kind === 'alert' ? item.alert : '';
+	return `${item.kind} ${of}`;
+}
+
 /** Alerts about what has an item of its own here, with more facts. */
 const MODEL_FAILED = 'StokerModelFailed';
 const WORKERS_LOST = 'StokerWorkersLost';
