@@ -1507,8 +1507,13 @@ export const text = {
 		},
 		needsOperator: 'Needs an operator',
 		nothingToDo: 'Nothing needs an operator: no alert fires unacknowledged, no model has failed, no replica or worker is lost, no proposal waits, no worker is drained.',
+		allAcknowledged: (count: number) =>
+			`Nothing needs an operator that is not acknowledged; ${count === 1 ? 'one thing is' : `${count} things are`} acknowledged.`,
+		partlyKnown: 'The platform answers requests; what needs an operator is not known now.',
+		notReadable: (what: 'models' | 'workers' | 'alerts' | 'proposals', reason: string | undefined) =>
+			`${{ models: 'The models', workers: 'The workers', alerts: 'The alerts', proposals: 'The proposals' }[what]} cannot be read${reason ? `: ${reason}` : '.'}`,
 		attention: {
-			kinds: { failed: 'failed', missing: 'replicas missing', lost: 'worker lost', proposals: 'approval', drained: 'drained', alert: 'alert' },
+			kinds: { unevaluated: 'alerts', failed: 'failed', missing: 'replicas missing', lost: 'worker lost', proposals: 'approval', drained: 'drained', alert: 'alert' },
 			failed: (model: string) => `Model ${model} has failed.`,
 			missing: (model: string, up: number, wanted: number) => `Model ${model} has ${up} of ${wanted} replicas.`,
 			restart: (at: string) => `The platform starts it again at ${at}.`,
