@@ -29,6 +29,12 @@ describe('a log', () => {
 		expect(withLines(lines('1', '2'), lines('1', '2'), 9)).toHaveLength(2);
 	});
 
+	it('is the same list when no new line has come', () => {
+		const before = lines('1', '2');
+		expect(withLines(before, [], 9)).toBe(before);
+		expect(withLines(before, lines('2'), 9)).toBe(before);
+	});
+
 	it('is searched in small and large letters, and for what has a meaning elsewhere', () => {
 		const all = [line('1', 'An Error'), line('2', 'a.*b'), line('3', 'axxb')];
 		expect(matching(all, ' error ').map(({ id }) => id)).toEqual(['1']);

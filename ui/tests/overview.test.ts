@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ALERT_TABLE, valueOf } from '../src/lib/services/alert_table';
-import type { Alert } from '../src/lib/services/alerts';
-import { attentionOf } from '../src/lib/services/attention';
+import { isLate, type Alert } from '../src/lib/services/alerts';
+import { attentionOf, countAcknowledged, keyOf, problemsOf, type Attention } from '../src/lib/services/attention';
 import { largest, latest, MARGIN, nearest, pathOf, roundTop, segments, sum, timeAt, timesOf, xOf, yOf } from '../src/lib/services/chart';
 import type { Model } from '../src/lib/services/feed_events';
 import { choiceOf, chosenSubject, errorsOf, joined, queryOf, rangeOf, subjectOf, type Sample } from '../src/lib/services/recent_metrics';
@@ -176,4 +176,42 @@ test('the first order of the alerts is their urgency, and values have their unit
 	expect(sorted.map(({ name }) => name)).toEqual(['hot', 'warm', 'known', 'soon', 'calm']);
 	const values = [{ value: 0.5, unit: 'share' }, { value: 31.5, unit: 'seconds' }, { value: 10_001, unit: 'number' }, { value: null }] as const;
 	expect(values.map((fields) => valueOf(alert('x', fields)))).toEqual(['50 %', '31.5 s', '10,001', null]);
+});
+
+test('each item that needs an operator has a key of its own, which stays when others come', () => {
+	const alerts = [alert('Slow', {}, { model: 'a' }), alert('Gone', { severity: 'critical' }, {})];
+	const models = [model('a', { runtime_state: 'failed' }), model('b', { replicas: 2 })];
+	const workers = [worker('a', [], null, 'lost'), worker('w1', [], { cause: 'operator', actor: 'ops' })];
+	const keys = attentionOf(models, workers, 1, alerts).map(keyOf);
+	expect(keys).toEqual(['alert Gone', 'alert Slow', 'failed a', 'missing b', 'lost a', 'proposals ', 'drained w1']);
+	expect(attentionOf(models, [], 0).map(keyOf)).toEqual(['failed a', 'missing b']);
+});
+
+test('nothing is known to need an operator while a source of it cannot be read', () => {
+	const live = { value: [], state: 'live' as const };
+	const items: Attention[] = [{ kind: 'proposals', count: 1 }];
+	expect(problemsOf([], [live, live])).toBe(0);
+	expect(problemsOf([], [live, { state: 'loading' }])).toBe('reading');
+	expect(problemsOf([], [live, { state: 'stale' }])).toBe('unknown');
+	expect(problemsOf([], [live, { value: [], state: 'stale' }])).toBe('unknown');
+	expect(problemsOf([], [{ state: 'refused' }])).toBe('unknown');
+	expect(problemsOf(items, [live, { state: 'stale' }])).toBe(1);
+	expect(problemsOf([], [{ value: [], state: 'loading' }])).toBe('unknown'); // the feed begins again
+});
+
+test('an evaluation is late after a minute, and if there was none', () => {
+	expect([isLate(1_000, 1_060), isLate(1_000, 1_061), isLate(null, 1_000)]).toEqual([false, true, true]);
+});
+
+test('what was acknowledged is counted once', () => {
+	const models = [model('a', { runtime_state: 'failed' }), model('b', { runtime_state: 'failed' }), model('c', {})];
+	const workers = [worker('w', [], null, 'lost'), worker('v', [])];
+	const alerts = [
+		alert('StokerModelFailed', {}, { model: 'a', acknowledged: true }, { model: 'b' }, { model: 'c', acknowledged: true }),
+		alert('StokerWorkersLost', { acknowledged: true, acknowledged_at: 10 }, { acknowledged: true }),
+		alert('Slow', { acknowledged: true }, { model: 'a', acknowledged: true }, { model: 'b', acknowledged: true })
+	];
+	expect(countAcknowledged(models, workers, alerts)).toBe(4); // a, w and two that are slow
+	expect(attentionOf(models, workers, 0, alerts).map(keyOf)).toEqual(['failed b']);
+	expect(countAcknowledged(models, workers, [])).toBe(0);
 });

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import {
 	choicesOf,
-	inOrder,
 	isNarrowed,
 	queryOf,
 	rowsOf,
@@ -133,11 +132,6 @@ test('a column that is shown has its place in the table, and one that is always 
 	expect(more.columns).toEqual(['name', 'speed', 'file', 'actions']);
 	expect(withColumn(more, MODEL, 'speed', false).columns).toEqual(['name', 'file', 'actions']);
 	expect(withColumn(FIRST, MODEL, 'name', false).columns).toEqual(FIRST.columns);
-});
-
-test('rows keep an earlier order, and new ones come at its end', () => {
-	const kept = inOrder(ROWS, ['Zeta', 'gone', 'model-9'], MODEL.key).map(({ name }) => name);
-	expect(kept).toEqual(['Zeta', 'model-9', 'model-10', 'alpha']);
 });
 
 test('a selection has the rows that still exist', () => {

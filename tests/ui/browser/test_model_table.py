@@ -146,6 +146,29 @@ def test_the_rows_keep_their_order_while_the_pointer_is_among_them(
     platform.run_operation("unload", "third")
 
 
+def test_a_second_click_at_one_place_does_not_meet_the_next_row(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    for model in ("second", "third"):
+        platform.load(model)
+    page = signed_in(f"{PATH}?state=loaded")
+    row = page.locator("tbody[data-row=second]")
+    box = row.get_by_role("button", name="Unload: second").bounding_box()
+    place = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.click(*place)
+    row.get_by_text("unloaded", exact=True).wait_for()
+    page.get_by_role("status").get_by_text(f"2 of {COUNT}", exact=True).wait_for()
+    assert names(page) == ["second", "stub", "third"]
+    assert row.get_by_role("checkbox").is_disabled(), "nothing happens to a row that the filter hides"
+    page.mouse.click(*place)
+    page.get_by_role("dialog", name="Load: second").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", name="Models").hover()
+    row.wait_for(state="detached")
+    assert platform.model("third")["runtime_state"] == "loaded"
+    platform.run_operation("unload", "third")
+
+
 def test_a_load_form_stays_while_its_row_leaves_by_a_filter(
     signed_in: Callable[[str], Any], platform: Platform
 ) -> None:

@@ -132,6 +132,11 @@ export const text = {
 		ascending: (title: string) => `${title} ▲`,
 		descending: (title: string) => `${title} ▼`,
 		notFound: 'No row fits the search and the filters.',
+		/** Why a row is grey that keeps its place. */
+		strays: {
+			hidden: 'It does not fit any more, and leaves the list when the pointer and the focus do.',
+			gone: 'It is not there any more, and leaves the list when the pointer and the focus do.'
+		},
 		select: (name: string) => `Select ${name}`,
 		selectAll: 'Select all that are shown',
 		selected: (count: number) => `${count} selected`,
@@ -1508,8 +1513,13 @@ export const text = {
 		},
 		needsOperator: 'Needs an operator',
 		nothingToDo: 'Nothing needs an operator: no alert fires unacknowledged, no model has failed, no replica or worker is lost, no proposal waits, no worker is drained.',
+		allAcknowledged: (count: number) =>
+			`Nothing needs an operator that is not acknowledged; ${count === 1 ? 'one thing is' : `${count} things are`} acknowledged.`,
+		partlyKnown: 'The platform answers requests; what needs an operator is not known now.',
+		notReadable: (what: 'models' | 'workers' | 'alerts' | 'proposals', reason: string | undefined) =>
+			`${{ models: 'The models', workers: 'The workers', alerts: 'The alerts', proposals: 'The proposals' }[what]} cannot be read${reason ? `: ${reason}` : '.'}`,
 		attention: {
-			kinds: { failed: 'failed', missing: 'replicas missing', lost: 'worker lost', proposals: 'approval', drained: 'drained', alert: 'alert' },
+			kinds: { unevaluated: 'alerts', failed: 'failed', missing: 'replicas missing', lost: 'worker lost', proposals: 'approval', drained: 'drained', alert: 'alert' },
 			failed: (model: string) => `Model ${model} has failed.`,
 			missing: (model: string, up: number, wanted: number) => `Model ${model} has ${up} of ${wanted} replicas.`,
 			restart: (at: string) => `The platform starts it again at ${at}.`,

@@ -1,8 +1,6 @@
 import { untrack } from 'svelte';
-import { asProblem, type ApiProblem } from '$lib/services/call';
-
-/** So long after the last change the platform is asked. */
-const PAUSE_MS = 400;
+import { Asking, type Answered } from '$lib/services/asking';
+import type { ApiProblem } from '$lib/services/call';
 
 export interface Answer<T> {
 	/** The answer to the present question; undefined while it is asked, and when it was refused. */
@@ -15,56 +13,33 @@ export interface Answer<T> {
 /**
  * The answer to a question in a component, asked a moment after the question has changed; undefined: nothing is asked. An answer
  * to an earlier question counts no more. What `question` reads may be replaced by equal values, as each reading of a model does:
- * the answer stays. `ask` raises `ApiProblem`.
+ * the answer stays. With `everyMs` the same question is asked again and again while the tab is seen: an answer stays until the
+ * next one has come. `ask` raises `ApiProblem`.
  */
 export function useAnswer<T>(
 	question: () => string | undefined,
-	ask: (question: string) => Promise<T>
+	ask: (question: string) => Promise<T>,
+	everyMs?: number
 ): Answer<T> {
-	let value: T | undefined = $state.raw();
-	let problem: ApiProblem | undefined = $state.raw();
+	let answer: Answered<T> = $state.raw({});
 	let attempt = $state(0);
 	const asked = $derived(question());
-
-	/** The question before: the platform answers what it has begun, and is asked one thing at a time. */
-	let before: Promise<unknown> = Promise.resolve();
-
-	async function read(text: string, signal: AbortSignal): Promise<void> {
-		await before;
-		if (signal.aborted) return;
-		const asking = ask(text);
-		before = asking.catch(() => undefined);
-		try {
-			const found = await asking;
-			if (!signal.aborted) value = found;
-		} catch (error) {
-			const found = asProblem(error);
-			if (!signal.aborted) problem = found;
-		}
-	}
-
-	function begin(text: string | undefined): (() => void) | undefined {
-		value = problem = undefined;
-		if (text === undefined) return undefined;
-		const stop = new AbortController();
-		const timer = setTimeout(() => void read(text, stop.signal), PAUSE_MS);
-		return () => {
-			clearTimeout(timer);
-			stop.abort();
-		};
-	}
+	const asking = new Asking({ ask, onanswer: (found) => (answer = found), everyMs, mayRepeat: () => !document.hidden });
 
 	$effect(() => {
 		const text = asked;
 		void attempt;
-		return untrack(() => begin(text));
+		return untrack(() => {
+			answer = {};
+			return text === undefined ? undefined : asking.begin(text);
+		});
 	});
 	return {
 		get value() {
-			return value;
+			return answer.value;
 		},
 		get problem() {
-			return problem;
+			return answer.problem;
 		},
 		refresh: () => (attempt += 1)
 	};

@@ -1,4 +1,3 @@
-import { useFeed } from '$lib/hooks/feed.svelte';
 import { usePolled, type Polled } from '$lib/hooks/polled.svelte';
 import { asProblem, type ApiProblem } from '$lib/services/call';
 import { merged, readOperations, type Operation, type OperationFilter, type OperationPage } from '$lib/services/operations';
@@ -22,7 +21,6 @@ export interface OperationListing {
 
 /** List operations in a component, `limit` at first; the list begins again when the filter changes. */
 export function useOperations(filter: () => OperationFilter, limit: number): OperationListing {
-	useFeed();
 	/** What was read: rows that have left the first page since, and older pages, stay in the list. */
 	let kept: Record<string, Operation> = $state.raw({});
 	/** The first page, and the filter that it was read with. */

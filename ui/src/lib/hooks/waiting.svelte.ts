@@ -17,8 +17,8 @@ interface Waiting {
 }
 
 /**
- * How much waits, for a session that may read it: read again when `place` changes, and when the feed reports a change. It is
- * never polled, as that would keep the session of a page that is left alone from ending.
+ * How much waits, for a session that may read it: read again when `place` changes, and when the feed, which the frame of the
+ * pages follows, reports a change.
  */
 export function useWaiting({ scope, kind, count }: Waiting, place: () => unknown): { readonly value: number | undefined } {
 	let value: number | undefined = $state();

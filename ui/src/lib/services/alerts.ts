@@ -29,3 +29,11 @@ export async function endAcknowledgement(name: string): Promise<void> {
 export function isNews({ state, acknowledged }: Alert): boolean {
 	return state === 'firing' && !acknowledged;
 }
+
+/** The rules are evaluated each 15 s: so old, in seconds, an evaluation is late. */
+const LATE_S = 60;
+
+/** Whether the rules were not evaluated lately, so that what fires now is not known. `at` and `now` are Unix seconds. */
+export function isLate(at: number | null, now: number): boolean {
+	return at === null || now - at > LATE_S;
+}

@@ -65,11 +65,12 @@ export function definitionRows(model: Model): DefinitionRow[] {
 	});
 }
 
-/** The lines that are shown after more have come: the latest `most`. A line that is there already is left out. */
+/** The lines that are shown after more have come: the latest `most`. A line that is there already is left out; without a new one they are `before`. */
 export function withLines(before: readonly LogLine[], more: readonly LogLine[], most: number): readonly LogLine[] {
 	const last = before.at(-1)?.id;
 	const at = last === undefined ? -1 : more.findIndex((line) => line.id === last);
-	return [...before, ...more.slice(at + 1)].slice(-most);
+	const added = more.slice(at + 1);
+	return added.length > 0 ? [...before, ...added].slice(-most) : before;
 }
 
 /** The lines that contain a text, in small or large letters. */

@@ -173,16 +173,6 @@ function compared(one: string | number | null, other: string | number | null, is
 	return isDescending ? -order : order;
 }
 
-/** The rows in the order of these keys; those that are new come at the end. So nothing moves under a pointer. */
-export function inOrder<Row>(rows: readonly Row[], keys: readonly string[], key: (row: Row) => string): Row[] {
-	const places = new Map(keys.map((one, place) => [one, place]));
-	const place = (row: Row) => places.get(key(row)) ?? Infinity;
-	return rows
-		.map((row) => ({ row, at: place(row) }))
-		.sort((one, other) => (one.at === other.at ? 0 : one.at - other.at))
-		.map(({ row }) => row);
-}
-
 /** The selection with these keys, or without them. */
 export function withSelected(selected: ReadonlySet<string>, keys: readonly string[], isSelected: boolean): ReadonlySet<string> {
 	const others = [...selected].filter((key) => !keys.includes(key));

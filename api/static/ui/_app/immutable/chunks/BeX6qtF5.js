@@ -1,8 +1,12 @@
 <<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/BeX6qtF5.js
+<<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/BeX6qtF5.js
 import{Y as z,p as it,a0 as H,k as $,o as O,j as p,B as R,n as F,t as B,m as _,q as m,g as a,v as k,l as y,i as D,d as v,z as g,N as lt,y as ct,s as J,C as I}from"./DrVBLh2A.js";import{D as dt,P as ut}from"./BhbWUjc_.js";import{f as ft,e as vt}from"./BHYsFhEb.js";import{s as pt}from"./D9eG9SKv.js";import{j as M,R as mt,k as A}from"./CQt-MzCf.js";function gt(t,n,e,o){const r=[`# ${x(t.title)}`,`*${o.exported} ${new Date(t.changedAt).toISOString()}*`];for(const i of n)r.push(...xt(i,e,o));return`${r.filter(Boolean).join(`
 ========
 import{Y as z,p as it,a0 as H,k as $,o as O,j as p,B as R,n as F,t as B,m as _,q as m,g as a,v as k,l as y,i as D,d as v,z as g,N as lt,y as ct,s as J,C as I}from"./CBIqDuos.js";import{D as dt,P as ut}from"./DfmI52wD.js";import{f as ft,e as vt}from"./BHYsFhEb.js";import{s as pt}from"./D9eG9SKv.js";import{j as M,R as mt,k as A}from"./BRz4Uvdh.js";function gt(t,n,e,o){const r=[`# ${x(t.title)}`,`*${o.exported} ${new Date(t.changedAt).toISOString()}*`];for(const i of n)r.push(...xt(i,e,o));return`${r.filter(Boolean).join(`
 >>>>>>>> owner:api/static/ui/_app/immutable/chunks/BP2irFo2.js
+========
+import{Y as z,p as it,a0 as H,k as $,o as O,j as p,B as R,n as F,t as B,m as _,q as m,g as a,v as k,l as y,i as D,d as v,z as g,N as lt,y as ct,s as J,C as I}from"./BEGDMzBY.js";import{D as dt,P as ut}from"./Dl-B5Fnm.js";import{f as ft,e as vt}from"./BHYsFhEb.js";import{s as pt}from"./D9eG9SKv.js";import{j as M,R as mt,k as A}from"./ALj8Qw3l.js";function gt(t,n,e,o){const r=[`# ${x(t.title)}`,`*${o.exported} ${new Date(t.changedAt).toISOString()}*`];for(const i of n)r.push(...xt(i,e,o));return`${r.filter(Boolean).join(`
+>>>>>>>> uia:api/static/ui/_app/immutable/chunks/DIGpXAG2.js
 
 `)}
 `}function xt(t,n,e){return t.role==="tool"?[`**${e.toolResult}: ${x(t.name)}**`,W(t.output)]:t.role==="user"?[`## ${e.you}`,...T(t.attachments,n,e),t.text.trim()]:ht(t,n,e)}function ht(t,n,e){const o=t.continues===null?[`## ${e.assistant} (${x(t.model)})`]:[],r=t.reasoning.trim();return[...o,...r?[$t(`**${e.reasoning}**
