@@ -220,7 +220,7 @@ def test_people_have_conversation_ids_of_streams_of_their_own(
         return [row["is_done"] for row in client.post("/v1/streams/lookup", json=lookup).json()]
 
     begin(vera)
-    for other in (oscar, key):
+    for other in (key, oscar):
         assert streams(other) == []
         assert other.get(STREAM, params={"conv_id": name}).status_code == 404
         assert other.delete(STREAM, params={"conv_id": name}).status_code == 204
