@@ -60,6 +60,13 @@ def test_people_of_each_role_sign_in_and_an_administrator_ends_a_session(
     assert load.is_disabled()
     assert load.get_attribute("title") == "This needs the role operator or admin; you have viewer."
 
+    for link, form in (("tenants?add=tenant", "Add a tenant"), ("approvals?propose=model-load", "Propose")):
+        vera.goto(f"{acme.url}/ui/admin/{link}")
+        opener = vera.get_by_role("button", name=form)
+        opener.wait_for()
+        assert opener.is_disabled()
+        assert vera.get_by_role("dialog").count() == 0, "a link opens no form that this person may not send"
+
     oscar = sign_in(chromium, acme, "oscar", "/admin/models")
     oscar.get_by_role("button", name="Load: stub").click()
     oscar.get_by_role("dialog").get_by_role("button", name="Load", exact=True).click()
