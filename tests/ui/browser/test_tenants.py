@@ -217,6 +217,12 @@ def test_the_page_and_its_dialogs_are_accessible(
     tenants.get_by_role("img", name=re.compile("tokens by day")).wait_for()
     tenants.get_by_text("As a table").click()
     check_accessible(tenants)
+    soon = {"tenant": tenant, "label": "for a day", "expires_at": int(time.time()) + 86_400}
+    assert platform.admin("POST", "/v1/admin/keys", soon)[0] == 201
+    tenants.set_viewport_size({"width": 360, "height": 800})
+    tenants.locator(f"tbody[data-row='{tenant}']").get_by_text("requests: 2 of 2").wait_for()
+    tenants.locator("tbody", has_text="for a day").get_by_text("within 7 days").wait_for()
+    tenants.set_viewport_size({"width": 1280, "height": 800})
     tenants.get_by_role("button", name="Add a tenant").click()
     check_accessible(tenants)
     tenants.keyboard.press("Escape")
