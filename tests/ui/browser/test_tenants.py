@@ -220,7 +220,7 @@ def test_the_page_and_its_dialogs_are_accessible(
     soon = {"tenant": tenant, "label": "for a day", "expires_at": int(time.time()) + 86_400}
     assert platform.admin("POST", "/v1/admin/keys", soon)[0] == 201
     tenants.set_viewport_size({"width": 360, "height": 800})
-    tenants.locator(f"tbody[data-row='{tenant}']").get_by_text("requests: 2 of 2").wait_for()
+    tenants.locator(f"tbody[data-row='{tenant}']").get_by_text("requests: 2 of 2", exact=True).wait_for()
     tenants.locator("tbody", has_text="for a day").get_by_text("within 7 days").wait_for()
     tenants.set_viewport_size({"width": 1280, "height": 800})
     tenants.get_by_role("button", name="Add a tenant").click()
