@@ -33,9 +33,9 @@ const LONGEST = 1_024;
 
 /** The page of an address without the prefix of a proxy: one of the UI's own, or the nearest; never another host. */
 function pageOf(wanted: string): Landing {
-	const base = 'http://ui.invalid';
+	const base = 'ui://pages/'; // its scheme and host are given up by an address of another host
 	const url = URL.canParse(wanted, base) ? new URL(wanted, base) : undefined;
-	if (url?.origin !== base) return { route: '/', query: '' };
+	if (!url?.href.startsWith(base)) return { route: '/', query: '' };
 	const route = ROUTES.find((known) => known === url.pathname);
 	if (route === undefined) return { route: url.pathname.startsWith('/admin/') ? '/admin' : '/', query: '' };
 	const query = new URLSearchParams(url.search).toString(); // of the characters that `to` in the API may have
