@@ -1,1 +1,0 @@
-import"./CiYT9_u_.js";

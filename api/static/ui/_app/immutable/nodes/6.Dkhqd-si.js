@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/D1mw-gWf.js";export{m as component};
