@@ -2,7 +2,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 
 vi.mock('$app/paths', () => ({ base: '/ui' }));
 const { exportedLines } = await import('../src/lib/services/audit');
-const { givenFilters, instantOf, localTime } = await import('../src/lib/services/filter_values');
+const { givenFilters, instantOf, localTime, placeOf } = await import('../src/lib/services/filter_values');
 
 const LINE = new TextEncoder().encode('{"number":1}\n');
 
@@ -42,4 +42,10 @@ test('a filter without a value, and a time that is none, is left out', () => {
 test('a time of a field and its instant are the same time', () => {
 	expect(instantOf(localTime('2026-11-28T10:00:05.000Z'))).toBe('2026-11-28T10:00:05.000Z');
 	expect([localTime('soon'), instantOf('')]).toEqual(['', '']);
+});
+
+test('the page of a list is in the address, and an empty or missing one is the first page', () => {
+	expect(placeOf('?actor=alice&after=120')).toBe('120');
+	expect([placeOf('?after='), placeOf('?actor=alice'), placeOf('')]).toEqual([undefined, undefined, undefined]);
+	expect(placeOf(`?after=${'9'.repeat(300)}`)).toHaveLength(256);
 });

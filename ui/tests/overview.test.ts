@@ -4,7 +4,7 @@ import { isLate, type Alert } from '../src/lib/services/alerts';
 import { attentionOf, countAcknowledged, keyOf, problemsOf, type Attention } from '../src/lib/services/attention';
 import { largest, latest, MARGIN, nearest, pathOf, roundTop, segments, sum, timeAt, timesOf, xOf, yOf } from '../src/lib/services/chart';
 import type { Model } from '../src/lib/services/feed_events';
-import { choiceOf, chosenSubject, errorsOf, joined, queryOf, rangeOf, subjectOf, type Sample } from '../src/lib/services/recent_metrics';
+import { choiceOf, chosenSubject, errorsOf, joined, queryOf, rangeOf, requestsQuery, subjectOf, type Sample } from '../src/lib/services/recent_metrics';
 import { servedHereOnly, type Worker } from '../src/lib/services/workers';
 
 const at = (time: number, value: number | null = 1) => ({ at: time, value });
@@ -63,6 +63,15 @@ test('the subject of the charts is in the address and in the choice', () => {
 	expect(subjectOf(queryOf('1h', model, '?tenant=t'))).toEqual(model);
 	expect([chosenSubject(choiceOf(model)), chosenSubject(choiceOf(null)), chosenSubject('x y')]).toEqual([model, null, null]);
 	expect([subjectOf('?tenant=acme'), subjectOf('?model='), subjectOf('')]).toEqual([{ kind: 'tenant', name: 'acme' }, null, null]);
+});
+
+test('a code leads to its requests of the time of the samples, unless the history can have none', () => {
+	const samples = [{ at: 1_000 }, { at: 1_010 }] as Sample[];
+	expect(requestsQuery('queue_full', null, samples)).toBe('?code=queue_full&since=1970-01-01T00%3A16%3A30.000Z');
+	expect(requestsQuery('queue_full', { kind: 'tenant', name: 'a b' }, samples.slice(0, 1))).toBe(
+		'?tenant=a+b&code=queue_full&since=1970-01-01T00%3A16%3A40.000Z'
+	);
+	expect([requestsQuery('admin_required', null, samples), requestsQuery('queue_full', null, [])]).toEqual([undefined, undefined]);
 });
 
 test('errors are summed by code, the most frequent first', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { landingOf } from '../src/lib/pages';
+import { landingOf, returnAddress } from '../src/lib/pages';
 import { detailOf, OWN_SESSION_TABLE, ownerOf, SESSION_TABLE, type BrowserSession } from '../src/lib/services/browser_sessions';
 import { providerAnswer, type Session } from '../src/lib/services/session';
 import { rowsOf, viewOf } from '../src/lib/services/table';
@@ -55,15 +55,29 @@ test('the reason of a disabled action names the role of a person and the scope o
 
 test.each([
 	['/admin/models', ['inference', 'read'], '/admin/models'],
-	['/admin/sessions', ['inference', 'read', 'operate'], '/admin'],
-	['/admin/sessions', ['inference', 'read', 'admin'], '/admin/sessions'],
-	['/admin/models', ['inference'], '/account'],
-	['/admin/unknown', ['inference', 'read'], '/admin'],
+	['/admin/model?name=org%2Fslow', ['inference', 'read'], '/admin/model?name=org%2Fslow'],
+	['/admin/add?source=a/b:c&x={"d"}', ['inference', 'read'], '/admin/add?source=a%2Fb%3Ac&x=%7B%22d%22%7D'],
+	['/admin/sessions?q=x', ['inference', 'read', 'operate'], '/admin'],
+	['/admin/sessions?q=x', ['inference', 'read', 'admin'], '/admin/sessions?q=x'],
+	['/admin/model?name=stub', ['inference'], '/account'],
+	['/admin/unknown?name=stub', ['inference', 'read'], '/admin'],
 	['/account', ['inference'], '/account'],
 	['/', ['inference', 'read'], '/'],
-	['https://evil.example', ['inference', 'read'], '/']
+	['/unknown?x=y', ['inference', 'read'], '/'],
+	['https://evil.example/admin/models', ['inference', 'read'], '/'],
+	['//evil.example/admin/models', ['inference', 'read'], '/'],
+	['/\\evil.example/admin/models', ['inference', 'read'], '/'],
+	['javascript:alert(1)', ['inference', 'read'], '/'],
+	['https://', ['inference', 'read'], '/']
 ])('a sign-in for %s with the scopes %j leads to %s', (wanted, scopes, landing) => {
-	expect(landingOf(wanted, scopes)).toBe(landing);
+	const { route, query } = landingOf(wanted, scopes);
+	expect(route + query).toBe(landing);
+});
+
+test('a sign-in by the provider returns to a page with its query, unless that is too long', () => {
+	expect(returnAddress('/admin/model?name=org/slow')).toBe('/admin/model?name=org%2Fslow');
+	expect(returnAddress(`/admin/approvals?body=${'x'.repeat(1_024)}`)).toBe('/admin/approvals');
+	expect(returnAddress('//evil.example')).toBe('/');
 });
 
 test('conversations on the platform are shown to sessions of the same person, or of the tenant of a key', () => {

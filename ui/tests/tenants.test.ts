@@ -10,6 +10,7 @@ import {
 	formOf,
 	isLimited,
 	joined,
+	nearestLimit,
 	toneOf,
 	windowUsed,
 	type Tenant,
@@ -109,6 +110,13 @@ describe('the use of a limit', () => {
 			['GPU-seconds of the month', 'anew on 2026-12-01 (UTC)']
 		]);
 		expect(budgetsOf(use('acme'))).toEqual([]);
+	});
+
+	it('is the nearest one if its largest part is used', () => {
+		const bytes = { most: 100, used: 30 };
+		expect(nearestLimit(use('acme', { bytes }))).toEqual({ limit: 'bytes', used: 30, total: 100 });
+		expect(nearestLimit(use('acme', { bytes, running: { most: 4, used: 2 } }))).toEqual({ limit: 'running', used: 2, total: 4 });
+		expect(nearestLimit(use('acme', { running: { most: null, used: 9 } }))).toBeUndefined();
 	});
 
 	it('has a tone when it is near or reached', () => {

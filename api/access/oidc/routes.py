@@ -30,7 +30,7 @@ MAX_ORIGIN = 512
     "POST",
     access=Access.PUBLIC,
     body=OidcBody,
-    examples={"For a page of operators": {"to": "/admin/models", "admin": True}},
+    examples={"For a page of operators": {"to": "/admin/model?name=demo", "admin": True}},
     responses={201: AuthorizationUrl},
     headers=(UI_FIELD,),
     errors=("not_found", "origin_not_allowed", "provider_unavailable", "server_busy", *STORAGE),

@@ -11,8 +11,11 @@ from api.http.strict_schema import StrictSchema
 MAX_PART = 4096
 """Characters of each part of the provider's answer: it comes in an address."""
 
-PAGE = r"/([a-z][a-z-]*(/[a-z][a-z-]*)*)?"
-"""A path of the UI, which names no host."""
+PAGE = r"/([a-z][a-z-]*(/[a-z][a-z-]*)*)?(\?[A-Za-z0-9*._+%&=-]*)?"
+"""A path of the UI, which names no host, and a query as `URLSearchParams` writes it."""
+
+MAX_PAGE = 1024
+"""Characters of it: it is in the sealed cookie, and browsers keep cookies of 4 KiB."""
 
 
 class OidcBody(StrictSchema):
@@ -20,7 +23,11 @@ class OidcBody(StrictSchema):
 
     closed = True
 
-    to = StringField("The path of a page of the UI, `/` unless set.", max_length=128, pattern=PAGE)
+    to = StringField(
+        "The path of a page of the UI with its query, form-encoded; `/` unless set.",
+        max_length=MAX_PAGE,
+        pattern=PAGE,
+    )
     admin = BooleanField("With the admin part, which ends after 30 minutes without a request.")
 
 

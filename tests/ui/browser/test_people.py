@@ -52,13 +52,20 @@ def sign_in(chromium: Any, platform: Platform, person: str, path: str) -> Any:
 def test_people_of_each_role_sign_in_and_an_administrator_ends_a_session(
     chromium: Any, acme: Platform
 ) -> None:
-    vera = sign_in(chromium, acme, "vera", "/admin/models")
+    vera = sign_in(chromium, acme, "vera", "/admin/models?q=stub")
     vera.get_by_text("Vera Viewer").wait_for()
     vera.get_by_text("Its changes need the role operator or admin; you have viewer.").wait_for()
     load = vera.get_by_role("button", name="Load: stub")
     load.wait_for()
     assert load.is_disabled()
     assert load.get_attribute("title") == "This needs the role operator or admin; you have viewer."
+
+    for link, form in (("tenants?add=tenant", "Add a tenant"), ("approvals?propose=model-load", "Propose")):
+        vera.goto(f"{acme.url}/ui/admin/{link}")
+        opener = vera.get_by_role("button", name=form)
+        opener.wait_for()
+        assert opener.is_disabled()
+        assert vera.get_by_role("dialog").count() == 0, "a link opens no form that this person may not send"
 
     oscar = sign_in(chromium, acme, "oscar", "/admin/models")
     oscar.get_by_role("button", name="Load: stub").click()

@@ -90,18 +90,38 @@ def test_a_link_opens_the_details_of_a_refused_request(
     assert "model_not_loaded" in dialog.inner_text()
 
 
-def test_pages_follow_the_cursor_of_the_api(signed_in: Callable[[str], Any], served: list[str]) -> None:
+def test_the_page_of_the_api_s_cursor_and_the_filters_are_those_of_the_address(
+    signed_in: Callable[[str], Any], served: list[str], problems: list[str]
+) -> None:
     page = signed_in("/ui/admin/queue")
     page.route(
         "**/v1/admin/requests?*",
         lambda route: route.continue_(url=route.request.url.replace("limit=50", "limit=2")),
     )
-    page.get_by_role("link", name="Requests", exact=True).first.click()
+    link = page.get_by_role("link", name="Requests", exact=True).first
+    link.click()
+    wait_for_ids(page, served[:2])
+    page.get_by_role("button", name="Older").click()
+    wait_for_ids(page, served[2:])
+    page.reload()
+    wait_for_ids(page, served[2:])
+    assert page.get_by_role("button", name="Newer").is_disabled()
+    link.click()
     wait_for_ids(page, served[:2])
     page.get_by_role("button", name="Older").click()
     wait_for_ids(page, served[2:])
     page.get_by_role("button", name="Newer").click()
     wait_for_ids(page, served[:2])
+    model, tenant = (page.get_by_role("textbox", name=name) for name in ("Model", "Tenant"))
+    model.fill("org/slow")
+    tenant.fill("bad name!!")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").get_by_text("tenant").wait_for()
+    assert page.locator("tbody th").count() == 0, "no row of another filter"
+    link.click()
+    wait_for_ids(page, served[:2])
+    assert [model.input_value(), tenant.input_value()] == ["", ""]
+    problems[:] = [line for line in problems if "400" not in line]
 
 
 def test_a_request_whose_engine_was_killed_shows_the_lost_replica_and_both_runs(

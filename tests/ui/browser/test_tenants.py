@@ -45,7 +45,7 @@ def status_of(platform: Platform, key: str) -> int:
 
 def test_a_tenant_is_added_changed_and_removed(tenants: Any, platform: Platform, problems: list[str]) -> None:
     name = f"new-{next(NUMBERS)}"
-    tenants.get_by_role("button", name="Add a tenant").click()
+    tenants.goto(f"{platform.url}/ui/admin/tenants?add=tenant")
     box = dialog(tenants)
     box.get_by_label("Name", exact=True).fill("Not a name")
     box.get_by_label("Weight", exact=True).fill("heavy")
@@ -62,6 +62,7 @@ def test_a_tenant_is_added_changed_and_removed(tenants: Any, platform: Platform,
     box.get_by_role("button", name="Create", exact=True).click()
     row = tenants.locator(f"tbody[data-row='{name}']")
     row.wait_for()
+    assert tenants.url.endswith("/ui/admin/tenants"), "a reload does not open the form again"
     key = box.locator("[data-key]").inner_text()
     assert status_of(platform, key) == 200, "a new tenant gets a key at once"
     box.get_by_role("button", name="Close").click()
@@ -216,6 +217,12 @@ def test_the_page_and_its_dialogs_are_accessible(
     tenants.get_by_role("img", name=re.compile("tokens by day")).wait_for()
     tenants.get_by_text("As a table").click()
     check_accessible(tenants)
+    soon = {"tenant": tenant, "label": "for a day", "expires_at": int(time.time()) + 86_400}
+    assert platform.admin("POST", "/v1/admin/keys", soon)[0] == 201
+    tenants.set_viewport_size({"width": 360, "height": 800})
+    tenants.locator(f"tbody[data-row='{tenant}']").get_by_text("requests: 2 of 2", exact=True).wait_for()
+    tenants.locator("tbody", has_text="for a day").get_by_text("within 7 days").wait_for()
+    tenants.set_viewport_size({"width": 1280, "height": 800})
     tenants.get_by_role("button", name="Add a tenant").click()
     check_accessible(tenants)
     tenants.keyboard.press("Escape")

@@ -1581,7 +1581,8 @@ export const text = {
 		errors: {
 			title: (range: string) => `Errors by code, the last ${range}`,
 			code: 'Code',
-			count: 'Requests',
+			count: 'Errors',
+			about: 'Of all requests to the API, those of these pages included. A code leads to its requests for models, which alone are in the history.',
 			none: 'No request was refused, and none failed.',
 			noneOfTenant: 'No request was refused with 429 or 503.'
 		},

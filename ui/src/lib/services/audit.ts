@@ -19,9 +19,9 @@ const NDJSON = 'application/x-ndjson';
 const AT_ONCE = 10_000;
 const PAGE = 50;
 
-/** A page of records, the newest first, behind the record `after`. */
-export function readRecords(filters: AuditFilters, after: number | undefined): Promise<AuditPage> {
-	const query = { ...filters, order: 'newest' as const, limit: PAGE, ...(after === undefined ? {} : { after }) };
+/** A page of records, the newest first, behind the record with the number `after`. Raises `ApiProblem`, also if that is none. */
+export function readRecords(filters: AuditFilters, after: string | undefined): Promise<AuditPage> {
+	const query = { ...filters, order: 'newest' as const, limit: PAGE, ...(after === undefined ? {} : { after: Number(after) }) };
 	return call(api.GET(PATH, { params: { query } })) as Promise<AuditPage>; // without `format` it is no text
 }
 

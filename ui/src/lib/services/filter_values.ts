@@ -20,3 +20,10 @@ export const TIMES: readonly string[] = ['since', 'until'];
 export function givenFilters(values: Readonly<Record<string, string>>): Record<string, string> {
 	return Object.fromEntries(Object.entries(values).filter(([name, value]) => (TIMES.includes(name) ? instantOf(value) : value)));
 }
+
+const LONGEST_PLACE = 256;
+
+/** The record behind which the page of an address begins (`?after=`), as the API names it; undefined: the first page. */
+export function placeOf(address: string): string | undefined {
+	return new URLSearchParams(address).get('after')?.slice(0, LONGEST_PLACE) || undefined;
+}

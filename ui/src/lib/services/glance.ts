@@ -2,7 +2,7 @@ import { api } from '$lib/api/client';
 import { call } from '$lib/services/call';
 import { readJobs, readQueues, type Job } from '$lib/services/jobs';
 import type { Model } from '$lib/services/models';
-import { budgetsOf, windowUsed, type TenantRow, type TenantUse } from '$lib/services/tenants';
+import { nearestLimit, shareOf, type LimitUse, type TenantRow } from '$lib/services/tenants';
 import { daysUntil, type UsageReport } from '$lib/services/usage';
 import type { Worker } from '$lib/services/workers';
 
@@ -53,37 +53,19 @@ export function mostTokens(report: Pick<UsageReport, 'data'>, most: number): Sha
 		.map(([tenant, tokens]) => ({ tenant, tokens, share: tokens / all }));
 }
 
-export interface NearLimit {
+export interface NearLimit extends LimitUse {
 	tenant: string;
-	limit: TenantUse['at_limit'][number];
-	used: number;
-	total: number;
 }
 
 /** For each tenant that uses something of a limit, the limit of which it uses the largest part; the nearest tenants first. */
 export function nearestLimits(rows: readonly TenantRow[], most: number): NearLimit[] {
-	const share = ({ used, total }: NearLimit) => (total > 0 ? used / total : 1);
 	return rows
 		.flatMap(({ tenant, use }) => {
-			const limits = use === undefined ? [] : limitsOf(use).map((limit) => ({ tenant: tenant.name, ...limit }));
-			const nearest = limits.filter(({ used }) => used > 0).sort((one, other) => share(other) - share(one))[0];
-			return nearest ? [nearest] : [];
+			const nearest = use && nearestLimit(use);
+			return nearest ? [{ tenant: tenant.name, ...nearest }] : [];
 		})
-		.sort((one, other) => share(other) - share(one) || (one.tenant < other.tenant ? -1 : 1))
+		.sort((one, other) => shareOf(other) - shareOf(one) || (one.tenant < other.tenant ? -1 : 1))
 		.slice(0, most);
-}
-
-function limitsOf(use: TenantUse): Omit<NearLimit, 'tenant'>[] {
-	const windows = (['requests', 'tokens'] as const).flatMap((limit) => {
-		const window = use[limit];
-		return window ? [{ limit, used: windowUsed(window), total: window.at_once }] : [];
-	});
-	const counts = (['running', 'waiting', 'bytes'] as const).flatMap((limit) => {
-		const { used, most } = use[limit];
-		return typeof most === 'number' ? [{ limit, used, total: most }] : [];
-	});
-	const budgets = budgetsOf(use).map(({ used, total }) => ({ limit: 'budget' as const, used, total }));
-	return [...windows, ...counts, ...budgets];
 }
 
 /** The live workers with the least memory left, in parts of their memory; those of unknown memory come last. */

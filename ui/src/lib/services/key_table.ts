@@ -14,7 +14,7 @@ export const KEY_TABLE: TableModel<Key> = {
 		{ id: 'models', title: titles.models },
 		{ id: 'created', title: titles.created, value: (key) => key.created_at ?? 0, isLargestFirst: true },
 		{ id: 'used', title: titles.used, value: (key) => key.last_used_at ?? 0, card: 'fact' },
-		{ id: 'expires', title: titles.expires, value: (key) => key.expires_at ?? Infinity },
+		{ id: 'expires', title: titles.expires, value: (key) => key.expires_at ?? Infinity, card: 'fact' },
 		{ id: 'actions', title: titles.actions, shown: 'always', card: 'action' }
 	],
 	filters: [],

@@ -10,7 +10,7 @@ export const TENANT_TABLE: TableModel<TenantRow> = {
 		{ id: 'name', title: titles.name, value: ({ tenant }) => tenant.name, shown: 'always', card: 'name' },
 		{ id: 'weight', title: titles.weight, value: ({ tenant }) => tenant.weight, isLargestFirst: true },
 		{ id: 'refused', title: titles.refused, value: ({ refused }) => refused.recent * 1e9 + refused.hour, isLargestFirst: true, card: 'fact' },
-		{ id: 'rates', title: titles.rates },
+		{ id: 'rates', title: titles.rates, card: 'fact' },
 		{ id: 'running', title: titles.running, value: ({ use }) => use?.running.used ?? null, isLargestFirst: true },
 		{ id: 'waiting', title: titles.waiting, value: ({ use }) => use?.waiting.all_models ?? null, isLargestFirst: true },
 		{ id: 'bytes', title: titles.bytes, value: ({ use }) => use?.bytes.used ?? null, isLargestFirst: true },

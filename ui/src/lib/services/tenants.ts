@@ -99,6 +99,37 @@ export function toneOf(used: number, total: number): 'accent' | 'wait' | 'bad' {
 	return used >= 0.8 * total ? 'wait' : 'accent';
 }
 
+/** What is used of one limit. */
+export interface LimitUse {
+	limit: TenantUse['at_limit'][number];
+	used: number;
+	total: number;
+}
+
+/** The part of a limit that is used; a limit of nothing is used up. */
+export function shareOf({ used, total }: LimitUse): number {
+	return total > 0 ? used / total : 1;
+}
+
+/** The limit of which the largest part is used; undefined if nothing is used of any. */
+export function nearestLimit(use: TenantUse): LimitUse | undefined {
+	const used = limitsOf(use).filter(({ used }) => used > 0);
+	return used.sort((one, other) => shareOf(other) - shareOf(one))[0];
+}
+
+function limitsOf(use: TenantUse): LimitUse[] {
+	const windows = (['requests', 'tokens'] as const).flatMap((limit) => {
+		const window = use[limit];
+		return window ? [{ limit, used: windowUsed(window), total: window.at_once }] : [];
+	});
+	const counts = (['running', 'waiting', 'bytes'] as const).flatMap((limit) => {
+		const { used, most } = use[limit];
+		return typeof most === 'number' ? [{ limit, used, total: most }] : [];
+	});
+	const budgets = budgetsOf(use).map(({ used, total }) => ({ limit: 'budget' as const, used, total }));
+	return [...windows, ...counts, ...budgets];
+}
+
 // ---- the form
 
 /** The fields of a tenant in the order of the form. Limits are null where that of all tenants counts. */

@@ -1,0 +1,1 @@
+import"./Bm_twPUC.js";

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/Bm_twPUC.js";export{m as component};

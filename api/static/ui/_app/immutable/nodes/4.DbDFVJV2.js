@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/Bm_twPUC.js";export{e as component};
