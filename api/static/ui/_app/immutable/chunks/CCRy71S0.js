@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/CCRy71S0.js
-import{D as n,f as r}from"./DrVBLh2A.js";import{f as s}from"./B9BKz0Yi.js";const u=6e4;let e=0;function a(){n(()=>{if(!r.mayInspect)return;let i;function t(){clearTimeout(i),document.hidden?i=setTimeout(()=>s.pause(),u):s.resume()}return e+=1,t(),document.addEventListener("visibilitychange",t),()=>{e-=1,clearTimeout(i),document.removeEventListener("visibilitychange",t),e===0&&queueMicrotask(()=>e===0&&s.pause())}})}export{a as u};
-========
-import{D as n,f as r}from"./CBIqDuos.js";import{f as s}from"./Cp_MvTbP.js";const u=6e4;let e=0;function a(){n(()=>{if(!r.mayInspect)return;let i;function t(){clearTimeout(i),document.hidden?i=setTimeout(()=>s.pause(),u):s.resume()}return e+=1,t(),document.addEventListener("visibilitychange",t),()=>{e-=1,clearTimeout(i),document.removeEventListener("visibilitychange",t),e===0&&queueMicrotask(()=>e===0&&s.pause())}})}export{a as u};
->>>>>>>> owner:api/static/ui/_app/immutable/chunks/BFomQRda.js

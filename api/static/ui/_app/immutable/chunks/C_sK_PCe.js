@@ -1,5 +1,0 @@
-<<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/C_sK_PCe.js
-import{k as s,o as n,j as m,aO as d,l as i,m as x,R as b,q as v,v as c,C as f}from"./DrVBLh2A.js";var g=f('<div class="flex flex-wrap items-start gap-2"><pre class="min-w-0 grow overflow-x-auto rounded-md border border-line bg-page p-2 font-mono text-sm" tabindex="0" role="region"> </pre> <!></div>');function u(r,e){var a=g(),t=s(a),o=n(t,!0),l=m(t,2);d(l,{get text(){return e.command},get label(){return e.copyLabel}}),i(a),x(()=>{b(t,"aria-label",e.label),v(o,e.command)}),c(r,a)}export{u as C};
-========
-import{k as s,o as n,j as m,aO as d,l as i,m as x,R as b,q as v,v as c,C as f}from"./CBIqDuos.js";var g=f('<div class="flex flex-wrap items-start gap-2"><pre class="min-w-0 grow overflow-x-auto rounded-md border border-line bg-page p-2 font-mono text-sm" tabindex="0" role="region"> </pre> <!></div>');function u(r,e){var a=g(),t=s(a),o=n(t,!0),l=m(t,2);d(l,{get text(){return e.command},get label(){return e.copyLabel}}),i(a),x(()=>{b(t,"aria-label",e.label),v(o,e.command)}),c(r,a)}export{u as C};
->>>>>>>> owner:api/static/ui/_app/immutable/chunks/BYTF9Yv6.js

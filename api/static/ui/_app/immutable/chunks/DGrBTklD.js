@@ -1,1 +1,0 @@
-import"./Cp_MvTbP.js";

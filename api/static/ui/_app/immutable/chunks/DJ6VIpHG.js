@@ -1,1 +1,0 @@
-import"./Bm_twPUC.js";

@@ -1,1 +1,0 @@
-import"./B9BKz0Yi.js";

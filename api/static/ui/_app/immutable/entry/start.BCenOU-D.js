@@ -1,1 +1,0 @@
-import{aW as o,aX as r}from"../chunks/DlqGML4G.js";export{o as load_css,r as start};

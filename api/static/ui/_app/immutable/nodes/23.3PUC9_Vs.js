@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BHwTNDwq.js";export{m as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/Bm_twPUC.js";export{m as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/Cp_MvTbP.js";export{m as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/Bm_twPUC.js";export{e as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/Cp_MvTbP.js";export{e as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/B9BKz0Yi.js";export{e as component};

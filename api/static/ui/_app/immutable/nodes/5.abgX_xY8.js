@@ -1,1 +1,0 @@
-import{O as n,h as s,Z as m,v as i}from"../chunks/BEGDMzBY.js";import{A as p}from"../chunks/BHwTNDwq.js";function f(r,t){p(r,{children:(a,d)=>{var o=n(),e=s(o);m(e,()=>t.children),i(a,o)},$$slots:{default:!0}})}export{f as component};

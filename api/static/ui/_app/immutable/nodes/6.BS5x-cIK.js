@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BRz4Uvdh.js";export{m as component};

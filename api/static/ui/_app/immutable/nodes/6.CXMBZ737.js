@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/DvcwLWnN.js";export{m as component};

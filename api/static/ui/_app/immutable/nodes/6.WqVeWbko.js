@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CQt-MzCf.js";export{m as component};
