@@ -54,11 +54,12 @@ export function useHeldRows<Row>({ fitting, all, key, chosen = () => '', rows }:
 			list.addEventListener(name, act, { signal: stop.signal });
 		listen('pointermove', ({ target }) => (isPointed = isRow(target)));
 		listen('pointerleave', () => (isPointed = false));
-		listen('focusin', ({ target }) => (isFocused = isRow(target) && isFocusSeen(target)));
-		listen('focusout', ({ relatedTarget }) => (isFocused = isRow(relatedTarget) && isFocusSeen(relatedTarget)));
+		// a moment later: a focused element that is removed causes these in the middle of a change of the page
+		listen('focusin', ({ target }) => queueMicrotask(() => (isFocused = isRow(target) && isFocusSeen(target))));
+		listen('focusout', ({ relatedTarget }) => queueMicrotask(() => (isFocused = isRow(relatedTarget) && isFocusSeen(relatedTarget))));
 		return () => {
 			stop.abort();
-			end(); // a list that goes gets no event of the pointer that leaves it
+			queueMicrotask(end); // a list that goes gets no event of the pointer that leaves it
 		};
 	}
 

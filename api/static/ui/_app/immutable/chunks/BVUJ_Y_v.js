@@ -1,1 +1,0 @@
-import"./BctzLlvH.js";

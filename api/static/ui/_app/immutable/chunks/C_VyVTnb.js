@@ -1,0 +1,1 @@
+import"./uEDWy6NO.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BctzLlvH.js";export{m as component};
