@@ -1,3 +1,4 @@
+import { on } from 'svelte/events';
 import { freeRows, heldRows, type HeldRows } from '$lib/services/held_rows';
 
 interface Listed<Row> {
@@ -49,17 +50,16 @@ export function useHeldRows<Row>({ fitting, all, key, chosen = () => '', rows }:
 	const isRow = (target: EventTarget | null) => target instanceof Element && target.closest(rows) !== null;
 
 	function attach(list: HTMLElement): () => void {
-		const stop = new AbortController();
-		const listen = <Name extends keyof HTMLElementEventMap>(name: Name, act: (event: HTMLElementEventMap[Name]) => void) =>
-			list.addEventListener(name, act, { signal: stop.signal });
-		listen('pointermove', ({ target }) => (isPointed = isRow(target)));
-		listen('pointerleave', () => (isPointed = false));
-		// a moment later: a focused element that is removed causes these in the middle of a change of the page
-		listen('focusin', ({ target }) => queueMicrotask(() => (isFocused = isRow(target) && isFocusSeen(target))));
-		listen('focusout', ({ relatedTarget }) => queueMicrotask(() => (isFocused = isRow(relatedTarget) && isFocusSeen(relatedTarget))));
+		// `on`, as the browser may call a listener while Svelte takes the element away that had the focus
+		const stops = [
+			on(list, 'pointermove', ({ target }) => (isPointed = isRow(target))),
+			on(list, 'pointerleave', () => (isPointed = false)),
+			on(list, 'focusin', ({ target }) => (isFocused = isRow(target) && isFocusSeen(target))),
+			on(list, 'focusout', ({ relatedTarget }) => (isFocused = isRow(relatedTarget) && isFocusSeen(relatedTarget)))
+		];
 		return () => {
-			stop.abort();
-			queueMicrotask(end); // a list that goes gets no event of the pointer that leaves it
+			for (const stop of stops) stop();
+			end(); // a list that goes gets no event of the pointer that leaves it
 		};
 	}
 
