@@ -17,8 +17,8 @@ interface Waiting {
 }
 
 /**
- * How much waits, for a session that may read it: read again when `place` changes, and when the feed, which the frame of the
- * pages follows, reports a change.
+ * How much waits, for a session that may read it: read again when `place` changes, and when the feed, which each page for
+ * operators follows, reports a change.
  */
 export function useWaiting({ scope, kind, count }: Waiting, place: () => unknown): { readonly value: number | undefined } {
 	let value: number | undefined = $state();
