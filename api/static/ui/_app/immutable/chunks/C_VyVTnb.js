@@ -1,1 +1,0 @@
-import"./uEDWy6NO.js";

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/uEDWy6NO.js";export{e as component};
