@@ -26,11 +26,11 @@ def test_a_prompt_that_cannot_fit_is_refused_and_changes_nothing(
     client: redis.Redis, settings: Settings
 ) -> None:
     platform = loaded(client, settings, EngineReport(context=100, longest_token=4))
-    before = set(client.keys(f"{platform.prefix}*"))  # type: ignore[arg-type]  # keys of other tests expire
+    before = set(client.keys(f"{platform.prefix}*"))  # keys of other tests expire
     with pytest.raises(PromptTooLong, match=r"^the prompt has at least 100 tokens; 99 fit$") as caught:
         platform.admit(prompt_bytes=400)
     assert caught.value.code == "context_length_exceeded"
-    assert (set(client.keys(f"{platform.prefix}*")), platform.claims()) == (before, [])  # type: ignore[arg-type]
+    assert (set(client.keys(f"{platform.prefix}*")), platform.claims()) == (before, [])
     platform.admit(prompt_bytes=399)
     assert len(platform.claims()) == 1
 

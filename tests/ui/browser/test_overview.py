@@ -37,8 +37,7 @@ def test_the_health_is_shown_without_a_key_and_nothing_else(page: Any, platform:
 def test_a_failed_model_is_listed_with_its_error_and_a_link_to_its_log(
     signed_in: Callable[[str], Any], platform: Platform
 ) -> None:
-    platform.admin("POST", "/v1/admin/models/broken/load", {})
-    platform.wait_state("broken", "failed")
+    platform.run_operation("load", "broken")
     page = signed_in(PATH)
     item = (
         page.get_by_role("list", name="Needs an operator").get_by_role("listitem").filter(has_text="broken")
