@@ -1,0 +1,1 @@
+import"./N5rl49nm.js";

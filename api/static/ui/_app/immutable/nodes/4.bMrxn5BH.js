@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/QiaFMkMt.js";export{e as component};

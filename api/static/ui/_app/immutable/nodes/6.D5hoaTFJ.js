@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BzlY7byn.js";export{m as component};
