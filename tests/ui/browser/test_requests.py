@@ -22,22 +22,30 @@ IDS = "[...document.querySelectorAll('tbody th button')].map(one => one.textCont
 
 @pytest.fixture(scope="module")
 def served(platform: Platform) -> list[str]:
-    """The ids of three completed requests and a refused one, the latest first."""
+    """The ids of three completed requests and a refused one, the latest first.
+
+    The history gets each end a moment after the answer, and a refusal at once: the fixture waits until all
+    four are at its top, since other tests of the platform have rows there, too.
+    """
     platform.load("stub")
+    platform.wait_for(lambda: not platform.admin("GET", "/v1/admin/jobs")[1]["data"], 30, "an empty queue")
     body = {"model": "stub", "input": "a secret prompt"}
+    ids: set[str] = set()
     for number in range(3):
         kept = {"User-Agent": HOSTILE, "Idempotency-Key": f"secret-{number}"}
         status, answer, _ = platform.request("POST", "/v1/responses", body, **kept)
         assert status == 200, answer
+        ids.add(answer["id"])
     status, _, headers = platform.request("POST", "/v1/responses", {"model": "org/slow", "input": "x"})
     assert status == 409
+    ids.add(headers["x-request-id"])
 
-    def listed() -> list[str] | None:
-        _, page = platform.admin("GET", "/v1/admin/requests")
-        ids = [row["id"] for row in page["data"]]
-        return ids[:4] if headers["x-request-id"] in ids[:4] and len(ids) >= 4 else None
+    def latest() -> list[str] | None:
+        _, page = platform.admin("GET", "/v1/admin/requests?limit=4")
+        rows = [row["id"] for row in page["data"]]
+        return rows if set(rows) == ids else None
 
-    return list(platform.wait_for(listed, 10, "the records of four requests"))
+    return list(platform.wait_for(latest, 10, "the records of four requests"))
 
 
 def wait_for_ids(page: Any, ids: list[str]) -> None:
