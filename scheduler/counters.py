@@ -82,20 +82,23 @@ def report(  # noqa: PLR0913, PLR0917 - all that a process reports
     refused: Mapping[TenantCode, int] | None = None,
     requests: Sequence[RefusedRequest] = (),
     history: HistorySettings = HistorySettings(),  # noqa: B008 - it is frozen
+    errors: Mapping[TenantCode, int] | None = None,
 ) -> Call[None]:
     """Store the gauges of a process, and add its counts once: a repeat has the same `number`.
 
-    `refused` counts requests by tenant and code; `requests` are refused ones for the history, with
-    its bounds `history`.
+    `refused` counts answers with 429 or 503 by tenant and code, `errors` all refused requests likewise;
+    `requests` are refused ones for the history, with its bounds `history`.
     """
+    refused, errors = refused or {}, errors or {}
     pairs = [item for pair in counts.items() for item in pair]
-    triples = [item for (tenant, code), amount in (refused or {}).items() for item in (tenant, code, amount)]
+    triples = [item for part in (refused, errors) for key, amount in part.items() for item in (*key, amount)]
     arguments: NamedArguments = {
         "process": process,
         "number": number,
         "gauges": orjson.dumps(dict(gauges)),
         "pair_count": len(counts),
-        "code_count": len(refused or {}),
+        "code_count": len(refused),
+        "error_count": len(errors),
         **history_bounds(history),
         "counts": [*pairs, *triples, *(line for request in requests for line in request.lines())],
     }

@@ -5,7 +5,7 @@ Reads only. A call costs a few commands for each model and each tenant, whatever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,17 +74,29 @@ class LimitUseReader:
 
     def read(self, limits: Mapping[str, Limits], models: Iterable[str]) -> dict[str, LimitUse]:
         """Return the use of each tenant, by name; `models` are those for which jobs may wait and run."""
-        found, names, tenants = {}, list(models), list(limits)
+        windows = {
+            tenant: (*_window(bounds.rate_limit), *_window(bounds.token_limit))
+            for tenant, bounds in limits.items()
+        }
+        return {tenant: _parse(limits[tenant], answer) for tenant, answer in self._read(windows, models)}
+
+    def jobs(self, tenants: Iterable[str], models: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Return how many jobs of each tenant run and wait, by name; `models` as in `read`."""
+        answers = self._read(dict.fromkeys(tenants, (0, 0, 0, 0)), models)
+        return {tenant: (int(running), int(waiting)) for tenant, (_, _, running, waiting, *_) in answers}
+
+    def _read(
+        self, windows: Mapping[str, Sequence[int]], models: Iterable[str]
+    ) -> Iterator[tuple[str, Sequence[Any]]]:
+        """The answer of the script for each tenant, of which the windows of both its limits are given."""
+        names, tenants = list(models), list(windows.items())
         for at in range(0, len(tenants), MAX_TENANTS):
             part = tenants[at : at + MAX_TENANTS]
             asked: list[str | int] = [*names]
-            for tenant in part:
-                bounds = limits[tenant]
-                asked += [tenant, *_window(bounds.rate_limit), *_window(bounds.token_limit)]
+            for tenant, window in part:
+                asked += [tenant, *window]
             answers = self._scripts.run("read_limit_use", model_count=len(names), models_and_tenants=asked)
-            for tenant, answer in zip(part, answers, strict=True):
-                found[tenant] = _parse(limits[tenant], answer)
-        return found
+            yield from zip((tenant for tenant, _ in part), answers, strict=True)
 
 
 def _window(limit: RateLimit | None) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Counts the requests that this process refuses: by error code, and those of a tenant that met a limit.
+"""Counts the requests that this process refuses: by error code, and by tenant and code.
 
 Other processes count their own.
 """
@@ -66,18 +66,23 @@ REJECTIONS = RejectionCounts()
 TENANT_REJECTIONS = TenantRejectionCounts()
 """Its answers with 429 or 503 to callers that it has identified, since its last report."""
 
+TENANT_ERRORS = TenantRejectionCounts()
+"""Its refusals of requests of such callers, with any code, since its last report."""
+
 
 def count_rejection(error: StokerError, tenant: str | None = None) -> None:
-    """Count an error answer: by its code, and by `tenant` or that of the current request if a limit was met.
+    """Count an error answer: by its code, and by it and `tenant`, or that of the current request.
 
     The end of an admitted job is no refusal, as the ledger counts it; its answer with 429 or 503 counts for
     the tenant. A request whose caller is not identified counts for no tenant.
     """
     ids = current_ids.get()
+    tenant = tenant or (ids.tenant if ids is not None else None)
     if not isinstance(error, Failed | FailedInQueue):
         REJECTIONS.add(error.code)
+        if tenant is not None:
+            TENANT_ERRORS.add(tenant, error.code)
         if ids is not None:
             REFUSED_REQUESTS.add(ids, error.code)
-    tenant = tenant or (ids.tenant if ids is not None else None)
     if tenant is not None and kind_of(error.code).status in OF_LIMITS:
         TENANT_REJECTIONS.add(tenant, error.code)

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- An API process reports its gauges, and what it has counted since its last report.
 -- KEYS[1] prefix
--- args: process number gauges pair_count code_count history_s history_requests history_bytes counts..
---   number: of the report; gauges: JSON; pair_count, code_count: how many of the first two kinds follow
---   counts: pairs: field of `counters`, amount; then for each tenant and code of refused requests: tenant, code, amount;
---     then refused requests for the history: the two lines of the record
+-- args: process number gauges pair_count code_count error_count history_s history_requests history_bytes counts..
+--   number: of the report; gauges: JSON; pair_count, code_count, error_count: how many of the first three kinds follow
+--   counts: pairs: field of `counters`, amount; then for each tenant and code of answers with 429 or 503: tenant, code,
+--     amount; then the same of all refused requests; then refused requests for the history: the two lines of the record
 --   history_s, history_requests, history_bytes: the bounds of the history
 -- returns 1; 0 for a report that came before: a caller whose reply was lost repeats the call
 -- include: store/base
@@ -31,17 +31,21 @@ local refused_from = first.counts + 2 * tonumber(args.pair_count)
 for at = first.counts, refused_from - 1, 2 do add_to_counter(ARGV[at], tonumber(ARGV[at + 1])) end
 local of_minute = P .. 'refusals:' .. text(math.floor(NOW / MINUTE_US))
 local of_part = P .. 'refusals_by_part:' .. text(math.floor(NOW / PART_US))
-local requests_from = refused_from + 3 * tonumber(args.code_count)
-for at = refused_from, requests_from - 1, 3 do
+local errors_from = refused_from + 3 * tonumber(args.code_count)
+for at = refused_from, errors_from - 1, 3 do
   local tenant, code, amount = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local field = tenant .. ' ' .. code
   add_to_counter('tenant_refusals ' .. tenant_label(tenant) .. ' ' .. code, tonumber(amount))
   if has_room(of_minute, field) then redis.call('HINCRBY', of_minute, field, amount) end
   if has_room(of_part, field) then redis.call('HINCRBY', of_part, field, amount) end
 end
-if refused_from < requests_from then
+if refused_from < errors_from then
   redis.call('EXPIRE', of_minute, MINUTE_KEPT_S)
   redis.call('EXPIRE', of_part, PART_KEPT_S)
+end
+local requests_from = errors_from + 3 * tonumber(args.error_count)
+for at = errors_from, requests_from - 1, 3 do
+  add_to_counter('tenant_errors ' .. tenant_label(ARGV[at]) .. ' ' .. ARGV[at + 1], tonumber(ARGV[at + 2]))
 end
 local records = {}
 for at = requests_from, #ARGV, 2 do -- the clock of the process may be another one

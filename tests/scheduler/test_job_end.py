@@ -89,6 +89,9 @@ def test_an_end_counts_in_the_usage_and_the_counters_when_the_reaper_runs(
         "failures alpha engine_error": 1,
         "finishes alpha stop": 1,
         "queue_wait alpha normal 1": 2,
+        "tenant_queue_wait acme 1": 2,
+        "tenant_first_output acme 6": 1,
+        "tenant_errors acme engine_error": 1,
         "run_time alpha 10": 1,  # more than 30 s, up to 60 s
         "run_time alpha 9": 1,
         "first_output alpha 6": 1,

@@ -108,3 +108,7 @@ def test_more_tenants_than_one_call_reads_are_all_there(
     uses = reader.read(dict.fromkeys(names, limits(platform)), platform.settings.models)
     assert list(uses) == names
     assert [use.running for use in uses.values()] == [0, 0, 0, 0, 1]
+    for _ in range(2):
+        platform.admit("t4")
+    jobs = reader.jobs(names, platform.settings.models)
+    assert jobs == dict.fromkeys(names, (0, 0)) | {"t4": (2, 1)}

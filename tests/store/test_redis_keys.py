@@ -24,6 +24,8 @@ WRITE = re.compile(
     r"redis\.p?call\('(SET|GETDEL|INCR|DECRBY|H(?:SET|DEL|INCRBY|INCRBYFLOAT)|Z(?:ADD|REM)|S(?:ADD|REM)|RPUSH|X(?:ADD|DEL)"
     r"|DEL|EXPIRE|PUBLISH)', (.*)"
 )
+WRITING_FUNCTION = re.compile(r"\bwrite_\w+\((P [^,]*)")
+"""A call of a function of a script that writes the key that it is given."""
 
 
 def name_of(path: Path) -> str:
@@ -54,6 +56,8 @@ def written(text: str) -> set[str]:
         for command, arguments in WRITE.findall(line):
             target = arguments if command == "DEL" else arguments.split(", '")[0].split(", text(")[0]
             words |= mentioned(target) | variables.get(re.split(r"\W", target)[0], set())
+        for target in WRITING_FUNCTION.findall(line):
+            words |= mentioned(target)
     return words
 
 

@@ -19,7 +19,7 @@ local WITH_TENANT = { requests = true, input_tokens = true, output_tokens = true
 local function forget_counters(gone)
   for _, field in ipairs(redis.call('HKEYS', P .. 'counters')) do
     local kind, first, second = string.match(field, '^(%S+) (%S+) ?(%S*)')
-    local tenant = WITH_TENANT[kind] and second or kind == 'tenant_refusals' and first
+    local tenant = WITH_TENANT[kind] and second or string.sub(kind, 1, 7) == 'tenant_' and first
     if gone[tenant] then redis.call('HDEL', P .. 'counters', field) end
   end
 end

@@ -1,19 +1,21 @@
 """The parts of a sample: the rates of each model and of each tenant.
 
 They are stored beside the samples, and read only for the charts of one model or tenant. The busiest
-`MOST_PARTS` of each kind have a part; one that is idle has none.
+`MOST_PARTS` of each kind have a part; one that is idle, and a model without memory, has none.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from operator import itemgetter
 from typing import Any, Literal
 
 import orjson
 
 from api.operations.metrics.collector import PlatformState
-from api.operations.metrics.sample import Bounds, Rates, mean_of, rates_of
+from api.operations.metrics.sample import Bounds, Rates, means_of, rates_of, utilization
 from api.operations.metrics.totals import Counted, Growth
 
 MOST_PARTS = 50
@@ -22,15 +24,18 @@ Kind = Literal["model", "tenant"]
 Numbers = tuple[str, ...]
 
 RATES: Numbers = tuple(one.name for one in fields(Rates))
-FIELDS: Numbers = ("running", "waiting", *RATES)
+FIELDS: Numbers = ("running", "waiting", *RATES, "memory_used_mib", "gpu_utilization")
 """The values of a part, in the order in which they are stored."""
 UNKNOWN: Mapping[Kind, frozenset[str]] = {
     "model": frozenset({"refusals_429", "refusals_503"}),
-    "tenant": frozenset({"running", "waiting", *(name for name in RATES if name.endswith("_ms"))}),
+    "tenant": frozenset({"memory_used_mib", "gpu_utilization"}),
 }
 """What is not counted by model, and by tenant."""
-IDLE: Mapping[str, Any] = asdict(rates_of(Counted(), 1.0, {})) | {"running": 0, "waiting": 0}
-AFTER_A_GAP: Mapping[str, Any] = asdict(Rates()) | {"running": None, "waiting": None}
+NOTHING: dict[str, Any] = {"running": 0, "waiting": 0, "memory_used_mib": 0, "gpu_utilization": None}
+IDLE: Mapping[str, Any] = asdict(rates_of(Counted(), 1.0, {})) | NOTHING
+AFTER_A_GAP: Mapping[str, Any] = asdict(Rates()) | dict.fromkeys(NOTHING)
+Jobs = Mapping[str, tuple[int, int]]
+"""How many jobs of each tenant run and wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,52 +51,77 @@ class Parts:
         return orjson.dumps(self)
 
 
-def make_parts(state: PlatformState, at: float, grown: Growth | None) -> Parts:
-    """The parts of the sample of a time; `grown` as in `make_sample`."""
+def make_parts(state: PlatformState, jobs: Jobs, at: float, grown: Growth | None) -> Parts:
+    """The parts of the sample of a time; `jobs` are those of the tenants, `grown` as in `make_sample`."""
     if grown is None:
         return Parts(at)
+    tenants = {name: dict(zip(("running", "waiting"), counts, strict=True)) for name, counts in jobs.items()}
     bounds = state.counters.bounds
-    present = {row.name: (row.inflight, row.queue_depth) for row in state.models}
-    models = {**dict.fromkeys(present, Counted()), **grown.models}
     return Parts(
         at,
-        {
-            name: _values(models[name], grown.seconds, bounds, present.get(name, (0, 0)))
-            for name in _busiest(models, present)
-        },
-        {
-            name: _values(grown.tenants[name], grown.seconds, bounds, (0, 0))
-            for name in _busiest(grown.tenants, {})
-        },
+        _busiest(grown.models, _present_models(state), grown.seconds, bounds),
+        _busiest(grown.tenants, tenants, grown.seconds, bounds),
     )
 
 
-def _busiest(grown: Mapping[str, Counted], present: Mapping[str, tuple[int, int]]) -> list[str]:
-    """The names of the busiest ones, which are not idle."""
-    busy = [name for name, one in grown.items() if _is_busy(one) or any(present.get(name, ()))]
-    busy.sort(key=lambda name: (-grown[name].processed_output, -grown[name].ended, name))
-    return busy[:MOST_PARTS]
+def _present_models(state: PlatformState) -> dict[str, dict[str, Any]]:
+    """What holds of each model. `memory_used_mib`: what its loads took, as far as it was measured."""
+    measured: defaultdict[str, list[int | None]] = defaultdict(list)
+    for engine in state.engines:
+        measured[engine.model].append(engine.memory_mib)
+    present = {}
+    for row in state.models:
+        engines = measured[row.name]
+        known = [mib for mib in engines if mib is not None]
+        hosts = [worker for worker in state.workers if worker.name in row.workers]
+        present[row.name] = {
+            "running": row.inflight,
+            "waiting": row.queue_depth,
+            "memory_used_mib": sum(known) if known or not engines else None,
+            "gpu_utilization": utilization(hosts),
+        }
+    return present
+
+
+def _busiest(
+    grown: Mapping[str, Counted], present: Mapping[str, Mapping[str, Any]], seconds: float, bounds: Bounds
+) -> dict[str, list[Any]]:
+    """The values of the busiest ones, by name, which are not idle."""
+    found = {}
+    for name in grown.keys() | present.keys():
+        one, holds = grown.get(name, Counted()), present.get(name, {})
+        if _is_busy(one) or any(holds.values()):
+            found[name] = (-one.processed_output, -one.ended, name), one, holds
+    parts = {}
+    for (*_, name), one, holds in sorted(found.values(), key=itemgetter(0))[:MOST_PARTS]:
+        values = {**NOTHING, **holds, **asdict(rates_of(one, seconds, bounds))}
+        parts[name] = [values[field] for field in FIELDS]
+    return parts
 
 
 def _is_busy(one: Counted) -> bool:
     return bool(one.ended or one.errors or one.processed_input or one.processed_output)
 
 
-def _values(grown: Counted, seconds: float, bounds: Bounds, present: tuple[int, int]) -> list[Any]:
-    rates = asdict(rates_of(grown, seconds, bounds))
-    return [*present, *(rates[name] for name in RATES)]
-
-
 def mean_parts(parts: Parts, covered: Sequence[Mapping[str, Any]]) -> Parts:
-    """The parts with the means of the running and waiting requests of the models at the covered samples."""
-    if parts.model is None or not covered:
+    """The parts with the means of what held at the covered samples."""
+    if not covered:
         return parts
-    models = {}
-    for name, values in parts.model.items():
-        held = [part_of(one, "model", name) for one in covered]
-        means = [round(mean_of(held, field), 1) for field in ("running", "waiting")]
-        models[name] = [*means, *values[len(means) :]]
-    return Parts(parts.at, models, parts.tenant)
+    return Parts(
+        parts.at, _with_means(parts.model, "model", covered), _with_means(parts.tenant, "tenant", covered)
+    )
+
+
+def _with_means(
+    parts: Mapping[str, Sequence[Any]] | None, kind: Kind, covered: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Sequence[Any]] | None:
+    if parts is None:
+        return None
+    found = {}
+    for name, values in parts.items():
+        means = means_of([part_of(one, kind, name) for one in covered])
+        found[name] = [means.get(field, value) for field, value in zip(FIELDS, values, strict=True)]
+    return found
 
 
 def part_of(stored: Mapping[str, Any], kind: Kind, name: str) -> dict[str, Any]:

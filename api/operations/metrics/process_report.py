@@ -13,7 +13,7 @@ from collections.abc import Sized
 
 from api.http.polling import until_next_tick
 from api.http.refused_requests import REFUSED_REQUESTS
-from api.http.rejection_counts import REJECTIONS, TENANT_REJECTIONS
+from api.http.rejection_counts import REJECTIONS, TENANT_ERRORS, TENANT_REJECTIONS
 from scheduler import LUA, counters
 from scheduler.counters import CounterStore, TenantCode
 from scheduler.request_history import RefusedRequest
@@ -38,6 +38,7 @@ class ProcessReport:
         self._number = 1
         self._counts: dict[str, int] = {}
         self._refused: dict[TenantCode, int] = {}
+        self._errors: dict[TenantCode, int] = {}
         self._requests: list[RefusedRequest] = []
         self._loop_lag_s = 0.0
         self.connections: Sized = ()
@@ -86,14 +87,16 @@ class ProcessReport:
             self._refused,
             self._requests,
             self._store.history,
+            self._errors,
         )
 
     def _collect(self) -> None:
         if not self._counts and not self._refused:
             self._counts = {f"refusals {code}": count for code, count in REJECTIONS.take().items()}
             self._refused = dict(TENANT_REJECTIONS.take())
+            self._errors = dict(TENANT_ERRORS.take())
             self._requests = REFUSED_REQUESTS.take()
 
     def _confirm(self) -> None:
         self._number += 1
-        self._counts, self._refused, self._requests = {}, {}, []
+        self._counts, self._refused, self._errors, self._requests = {}, {}, {}, []

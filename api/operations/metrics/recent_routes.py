@@ -37,8 +37,8 @@ _AFTER = {
     "schema": {"type": "integer", "minimum": 0, "maximum": 2**32},
 }
 _OF = (
-    query_parameter("model", "Rates and requests of this model alone."),
-    query_parameter("tenant", "Rates and refusals of this tenant alone."),
+    query_parameter("model", "What holds and grew of this model alone."),
+    query_parameter("tenant", "What holds and grew of this tenant alone."),
 )
 
 
@@ -54,7 +54,7 @@ def list_recent_metrics() -> Response:
 
     One each 10 seconds of the last hour, or each 10 minutes of the last 7 days: rates of tokens and
     requests, waits, times to the first token, refusals, errors by code, cache hits, and the requests,
-    memory and load of the GPUs at that time. With `model` or `tenant` the rates are those of one alone. A
+    memory and load of the GPUs at that time. With `model` or `tenant` they are those of one alone. A
     sample is missing while no API process ran or Redis was away. For longer times scrape
     `/metrics`.
     """

@@ -18,17 +18,25 @@ class MetricSample(marshmallow.Schema):
     at = fields.Float(required=True, metadata={"description": "Unix seconds, by the clock of Redis."})
     running = fields.Float(
         **_nullable(
-            "Running requests at this time; of samples each 10 minutes the mean. Null for a tenant, and for "
-            "a model after a gap."
+            "Running requests at this time; of samples each 10 minutes the mean. Null for a model or tenant "
+            "after a gap."
         )
     )
     waiting = fields.Float(**_nullable("Waiting requests, likewise."))
     memory_used_mib = fields.Integer(
-        required=True, metadata={"description": "Of all GPUs; of the machines if there is no GPU."}
+        **_nullable(
+            "Of all GPUs; of the machines if there is no GPU. Of a model what its loads took, null if that "
+            "could not be measured; null for a tenant."
+        )
     )
-    memory_total_mib = fields.Integer(required=True)
+    memory_total_mib = fields.Integer(
+        required=True, metadata={"description": "Of the whole platform, also for a model or tenant."}
+    )
     gpu_utilization = fields.Float(
-        **_nullable("The mean share of the time in which the GPUs computed, 0 to 1; null if none reports it.")
+        **_nullable(
+            "The mean share of the time in which the GPUs computed, 0 to 1; null if none reports it. Of a "
+            "model that of the GPUs of its workers; null for a tenant."
+        )
     )
     input_tokens_per_s = fields.Float(
         **_nullable("Tokens of prompts that were computed (cached ones were not), of running requests, too.")
@@ -37,7 +45,7 @@ class MetricSample(marshmallow.Schema):
     requests_per_s = fields.Float(**_nullable("Requests that ended."))
     failures_per_s = fields.Float(**_nullable("Requests that failed."))
     queue_wait_p50_ms = fields.Integer(
-        **_nullable("Of the requests that ended; null if none did, and for a tenant.")
+        **_nullable("Of the requests that ended; null if none did.")
     )
     queue_wait_p95_ms = fields.Integer(**_nullable("Likewise."))
     first_token_p50_ms = fields.Integer(**_nullable("From the admission to the first output, likewise."))
@@ -52,7 +60,7 @@ class MetricSample(marshmallow.Schema):
         required=True,
         metadata={
             "description": "Requests that were refused or failed since the sample before, by error code. Of "
-            "a model those that failed, of a tenant those that were refused with 429 or 503."
+            "a model those that failed."
         },
     )
     cache_hit_rate = fields.Float(

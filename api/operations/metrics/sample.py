@@ -19,6 +19,8 @@ from scheduler.counters import Counters
 
 QUANTILE = 0.95
 MEDIAN = 0.5
+OF_MOMENTS = {"running": 1, "waiting": 1, "memory_used_mib": None, "gpu_utilization": 4}
+"""What holds at a moment, with the digits of its means (None: an integer)."""
 Bounds = Mapping[str, Sequence[int]]
 """The upper bounds (us) of the buckets of each histogram."""
 
@@ -82,7 +84,7 @@ def make_sample(
         waiting=sum(row.queue_depth for row in state.models),
         memory_used_mib=used,
         memory_total_mib=total,
-        gpu_utilization=_utilization(state.workers),
+        gpu_utilization=utilization(state.workers),
     )
     if grown is None:
         return Sample(moment, Rates())
@@ -115,21 +117,17 @@ def mean_sample(sample: Sample, covered: Sequence[Mapping[str, Any]]) -> Sample:
     """The sample with the means of what held at the samples of its interval, where there are some."""
     if not covered:
         return sample
-    moment = sample.moment
-    busy = [float(one["gpu_utilization"]) for one in covered if one["gpu_utilization"] is not None]
-    means = replace(
-        moment,
-        running=round(mean_of(covered, "running"), 1),
-        waiting=round(mean_of(covered, "waiting"), 1),
-        memory_used_mib=round(mean_of(covered, "memory_used_mib")),
-        gpu_utilization=round(sum(busy) / len(busy), 4) if busy else moment.gpu_utilization,
-    )
-    return replace(sample, moment=means)
+    means: dict[str, Any] = {name: mean for name, mean in means_of(covered).items() if mean is not None}
+    return replace(sample, moment=replace(sample.moment, **means))
 
 
-def mean_of(covered: Sequence[Mapping[str, Any]], name: str) -> float:
-    """The mean of a number of several samples, which is 0 in those that lack it."""
-    return sum(float(one.get(name) or 0) for one in covered) / len(covered)
+def means_of(covered: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """The means of what holds at a moment, over the samples that have it; None where none has."""
+    means: dict[str, float | None] = {}
+    for name, digits in OF_MOMENTS.items():
+        known = [float(one[name]) for one in covered if one.get(name) is not None]
+        means[name] = round(sum(known) / len(known), digits) if known else None
+    return means
 
 
 def model_rates(state: PlatformState, now: Totals, grown: Growth | None) -> list[dict[str, Any]]:
@@ -195,7 +193,7 @@ def _memory(workers: Sequence[WorkerRow]) -> tuple[int, int]:
     return total - sum(memory.free_mib for memory in devices.values()), total
 
 
-def _utilization(workers: Sequence[WorkerRow]) -> float | None:
+def utilization(workers: Sequence[WorkerRow]) -> float | None:
     """The mean utilization of the GPUs, each once, that report theirs."""
     gpus = {gpu.uuid: gpu for worker in workers if worker.memory for gpu in worker.memory.gpus}
     busy = [gpu.utilization for gpu in gpus.values() if gpu.utilization is not None]

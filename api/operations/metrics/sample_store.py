@@ -21,6 +21,7 @@ from api.operations.metrics.parts import Kind, Parts, make_parts, mean_parts, pa
 from api.operations.metrics.sample import Moment, Rates, Sample, make_sample, mean_sample, model_rates
 from api.operations.metrics.totals import Totals, read_totals
 from config.settings import Settings
+from scheduler.limit_use import LimitUseReader
 from store.errors import StokerError
 from store.scripts import Scripts, redis_errors_translated
 
@@ -84,6 +85,7 @@ class MetricSamples:
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         self.scripts = Scripts(client, settings.redis.prefix, LUA)
+        self._limit_use = LimitUseReader(client, settings)
         self._with_refusals = settings.metrics.enabled
 
     def read(
@@ -91,8 +93,8 @@ class MetricSamples:
     ) -> Recent:
         """The samples of the last `span_s` seconds that are later than `after` (unix seconds).
 
-        A span that `RECENT` covers has its samples, a longer one those of `PAST`. With `of` the rates and
-        requests are those of one model or tenant; memory and GPUs are those of the platform all the same.
+        A span that `RECENT` covers has its samples, a longer one those of `PAST`. With `of` the
+        values are those of one model or tenant; `memory_total_mib` is that of the platform all the same.
 
         Samples of a time to come, from before the clock was set back, are left out; a caller whose last
         sample is one of them gets all of the span.
@@ -122,14 +124,15 @@ class MetricSamples:
         grown = totals.growth(before, RECENT.interval_s)
         sample = make_sample(state, at, grown, with_refusals=self._with_refusals)
         rates = model_rates(state, totals, grown)
-        self._write(RECENT, at, Taken(sample, make_parts(state, at, grown), totals, rates))
+        jobs = self._limit_use.jobs(totals.tenants, [row.name for row in state.models])
+        self._write(RECENT, at, Taken(sample, make_parts(state, jobs, at, grown), totals, rates))
         if turn := self._begin(PAST):
             begun, before = turn
             grown = totals.growth(before, PAST.interval_s)
             sample = make_sample(state, at, grown, with_refusals=self._with_refusals)
             since = max(before.at if before else 0.0, begun - PAST.interval_s)
             covered = self._samples(self._stored(RECENT.key), since, begun)
-            means = mean_parts(make_parts(state, at, grown), self._parts(RECENT, covered))
+            means = mean_parts(make_parts(state, jobs, at, grown), self._parts(RECENT, covered))
             mean = mean_sample(sample, list(covered.values()))
             self._write(PAST, begun, Taken(mean, means, totals, []))
         return True

@@ -6,7 +6,7 @@ The counters in Redis only grow; samples are made of the growth between two tota
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import zip_longest
 from typing import Any
@@ -40,7 +40,7 @@ class Counted:
     `input` and `cached` are tokens of prompts of requests that ended, `processed_input` and
     `processed_output` those that engines have computed of prompts, and of answers, of running ones, too.
     `waits` (in the queue) and `first_outputs` have the number of requests in each bucket of their
-    histograms, empty for a tenant; `errors` the requests that were refused or failed, by code.
+    histograms; `errors` the requests that were refused or failed, by code.
     """
 
     input: int = 0
@@ -154,19 +154,18 @@ def read_totals(state: PlatformState, at: float, before: Totals | None = None) -
         for one in (everything, models[model], tenants[tenant]):
             one.ended += count
             one.failed += count if status == "failed" else 0
+    everything.waits = [0] * (len(counters.bounds.get("queue_wait", ())) + 1)
     for name, kind in (("waits", "queue_wait"), ("first_outputs", "first_output")):
-        size = len(counters.bounds.get(kind, ())) + 1
-        for model, place, count in _buckets(counters, kind, size):
-            for one in (everything, models[model]):
-                numbers = getattr(one, name) or [0] * size
-                numbers[place] += count
-                setattr(one, name, numbers)
-    everything.waits = everything.waits or [0] * (len(counters.bounds.get("queue_wait", ())) + 1)
+        _add_times(counters, kind, name, lambda model: (everything, models[model]))
+        _add_times(counters, f"tenant_{kind}", name, lambda tenant: (tenants[tenant],))
     for (model, code), count in counters.of_kind("failures"):
         for one in (everything, models[model]):
             _add_error(one, code, count)
     for (code,), count in counters.of_kind("refusals"):
+        _add_error(everything, code, count)
         _add_refusals(everything, code, count)
+    for (tenant, code), count in counters.of_kind("tenant_errors"):
+        _add_error(tenants[tenant], code, count)
     for (tenant, code), count in counters.of_kind("tenant_refusals"):
         _add_refusals(tenants[tenant], code, count)
     most = sorted(models, key=lambda name: (-models[name].processed_output, name))[:MAX_MODELS]
@@ -174,11 +173,15 @@ def read_totals(state: PlatformState, at: float, before: Totals | None = None) -
     return Totals(at, everything, kept, tenants, _recent_outputs(kept, at, before))
 
 
-def _buckets(counters: Counters, kind: str, size: int) -> Iterator[tuple[str, int, int]]:
-    """The model, the place of the bucket and the number of each counter of a histogram."""
-    for (model, *_, bucket), count in counters.of_kind(kind):
+def _add_times(counters: Counters, kind: str, name: str, owners: Callable[[str], Sequence[Counted]]) -> None:
+    """Add the buckets of the histograms of a kind to the owners of each, by its model or tenant."""
+    size = len(counters.bounds.get(kind.removeprefix("tenant_"), ())) + 1
+    for (label, *_, bucket), count in counters.of_kind(kind):
         if bucket.isdecimal() and int(bucket) <= size:
-            yield model, int(bucket) - 1, count
+            for one in owners(label):
+                numbers = getattr(one, name) or [0] * size
+                numbers[int(bucket) - 1] += count
+                setattr(one, name, numbers)
 
 
 def _add_error(one: Counted, code: str, count: int) -> None:
@@ -188,7 +191,6 @@ def _add_error(one: Counted, code: str, count: int) -> None:
 
 
 def _add_refusals(one: Counted, code: str, count: int) -> None:
-    _add_error(one, code, count)
     status = CODES[code].status if code in CODES else 0
     if status in LIMITED:
         name = f"refused_{status}"

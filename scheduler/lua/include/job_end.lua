@@ -24,6 +24,12 @@ local function count_ended_jobs(bounds)
     add(sum, math.max(0, value_us))
   end
 
+  -- Add to the times of a tenant, which the samples for charts have: the buckets of `queue_wait` or `first_output`, and no sum.
+  local function observe_of_tenant(kind, label, value_us)
+    local bucket = histogram_fields(kind, label, math.max(0, value_us))
+    add('tenant_' .. bucket, 1)
+  end
+
   -- Add a wait (us) to the recent ones of a model: to their sum, and to bucket k of those of more than WAIT_GROWTH^(k-1) ms.
   local function add_wait(model, wait_us)
     local WAIT_GROWTH = 1.25 -- also in scheduler/waits.py
@@ -71,13 +77,18 @@ local function count_ended_jobs(bounds)
       add('pixel_steps ' .. name .. ' ' .. label, media[3])
       if media[1] > 0 then add('audio_run_us ' .. name, run_us) end
     end
-    if code ~= '-' then add('failures ' .. name .. ' ' .. code, 1) end
+    if code ~= '-' then
+      add('failures ' .. name .. ' ' .. code, 1)
+      add('tenant_errors ' .. label .. ' ' .. code, 1)
+    end
     if reason ~= '-' then add('finishes ' .. name .. ' ' .. reason, 1) end
     observe('queue_wait', name .. ' ' .. priority, queue_us)
+    observe_of_tenant('queue_wait', label, queue_us)
     add_wait(name, queue_us)
     if tonumber(attempts) > 0 and run_us > 0 then observe('run_time', name, run_us) end
     if first_ms then
       observe('first_output', name, queue_us + first_ms * 1000)
+      observe_of_tenant('first_output', label, queue_us + first_ms * 1000)
       if output > 1 then observe('token_time', name, math.floor((run_us - first_ms * 1000) / (output - 1))) end
     end
     if input > 0 then
@@ -127,25 +138,25 @@ local function count_ended_jobs(bounds)
     return values, is_new
   end
 
-  local function write_usage(day, by_field)
-    local key = P .. 'usage:' .. day
-    local values, is_new = added_to(key, by_field, math.huge)
-    redis.call('HSET', key, unpack(values))
-    if is_new then redis.call('EXPIRE', key, USAGE_S) end
+  -- Add the sums to `counters`: two commands for each PART of the fields, as a call takes a bounded number of arguments.
+  local function write_sums()
+    local PART = 1000
+    local fields = {}
+    for field in pairs(sums) do fields[#fields + 1] = field end
+    for from = 1, #fields, PART do
+      local part, values = { unpack(fields, from, math.min(from + PART - 1, #fields)) }, {}
+      local before = redis.call('HMGET', P .. 'counters', unpack(part))
+      for at, field in ipairs(part) do
+        values[2 * at - 1], values[2 * at] = field, text((tonumber(before[at]) or 0) + sums[field])
+      end
+      redis.call('HSET', P .. 'counters', unpack(values))
+    end
   end
 
-  local function write_key_usage(day_of_tenant, by_field)
-    local key = P .. 'key_usage:' .. day_of_tenant
-    local values, is_new = added_to(key, by_field, MAX_KEY_ROWS)
+  local function write_usage(key, by_field, most, kept_s)
+    local values, is_new = added_to(key, by_field, most)
     redis.call('HSET', key, unpack(values))
-    if is_new then redis.call('EXPIRE', key, KEY_USAGE_S) end
-  end
-
-  local function write_month_usage(month, by_tenant)
-    local key = P .. 'month_usage:' .. month
-    local values, is_new = added_to(key, by_tenant, math.huge)
-    redis.call('HSET', key, unpack(values))
-    if is_new then redis.call('EXPIRE', key, MONTH_USAGE_S) end
+    if is_new then redis.call('EXPIRE', key, kept_s) end
   end
 
   -- The cached and all input tokens of a model, of which what is older counts less: the recent share of cache hits.
@@ -185,11 +196,11 @@ local function count_ended_jobs(bounds)
   end
   -- first: an error below must not let an entry count twice
   if left then redis.call('XTRIM', key, 'MINID', left[1]) else redis.call('DEL', key) end
-  for field, amount in pairs(sums) do add_to_counter(field, amount) end
+  write_sums()
   for tenant, bytes in pairs(bytes_by_tenant) do count_bytes(tenant, bytes) end
-  for day, by_field in pairs(usage) do write_usage(day, by_field) end
-  for day_of_tenant, by_field in pairs(key_usage) do write_key_usage(day_of_tenant, by_field) end
-  for month, by_tenant in pairs(month_usage) do write_month_usage(month, by_tenant) end
+  for day, by_field in pairs(usage) do write_usage(P .. 'usage:' .. day, by_field, math.huge, USAGE_S) end
+  for part, by_field in pairs(key_usage) do write_usage(P .. 'key_usage:' .. part, by_field, MAX_KEY_ROWS, KEY_USAGE_S) end
+  for month, by_tenant in pairs(month_usage) do write_usage(P .. 'month_usage:' .. month, by_tenant, math.huge, MONTH_USAGE_S) end
   write_cache_hits()
   write_waits()
   keep_requests(records, bounds)

@@ -8,28 +8,41 @@ import pytest
 
 from api.http import rejection_counts
 from api.http.errors import InvalidRequest, TooManyStreams
-from api.http.rejection_counts import REJECTIONS, TENANT_REJECTIONS, TenantRejectionCounts, count_rejection
+from api.http.rejection_counts import (
+    REJECTIONS,
+    TENANT_ERRORS,
+    TENANT_REJECTIONS,
+    TenantRejectionCounts,
+    count_rejection,
+)
 from store.errors import FailedInQueue, ServerBusy
 from telemetry.request_ids import RequestIds, current_ids
+
+
+def forget_all() -> None:
+    for counts in (REJECTIONS, TENANT_REJECTIONS, TENANT_ERRORS):
+        counts.take()
 
 
 @pytest.fixture
 def ids() -> Iterator[RequestIds]:
     """The ids of a request of a caller that is not identified yet."""
-    REJECTIONS.take(), TENANT_REJECTIONS.take()
+    forget_all()
     ids = RequestIds()
     before = current_ids.set(ids)
     yield ids
     current_ids.reset(before)
-    REJECTIONS.take(), TENANT_REJECTIONS.take()
+    forget_all()
 
 
-def test_answers_with_429_and_503_count_for_the_tenant_and_others_do_not(ids: RequestIds) -> None:
+def test_answers_with_429_and_503_count_for_the_tenant_beside_all_its_errors(ids: RequestIds) -> None:
     ids.tenant = "acme"
     for error in (ServerBusy("busy"), ServerBusy("busy"), TooManyStreams("many"), InvalidRequest("no")):
         count_rejection(error)
     assert TENANT_REJECTIONS.take() == {("acme", "server_busy"): 2, ("acme", "too_many_streams"): 1}
-    assert REJECTIONS.take() == {"server_busy": 2, "too_many_streams": 1, "invalid_request": 1}
+    errors = {"server_busy": 2, "too_many_streams": 1, "invalid_request": 1}
+    assert REJECTIONS.take() == errors
+    assert TENANT_ERRORS.take() == {("acme", code): count for code, count in errors.items()}
 
 
 def test_a_wait_in_vain_counts_for_the_tenant(ids: RequestIds) -> None:
@@ -37,12 +50,14 @@ def test_a_wait_in_vain_counts_for_the_tenant(ids: RequestIds) -> None:
     count_rejection(FailedInQueue("too late", code="queue_timeout"))
     assert TENANT_REJECTIONS.take() == {("acme", "queue_timeout"): 1}
     assert not REJECTIONS.take()
+    assert not TENANT_ERRORS.take(), "the ledger counts the end of the job"
 
 
 @pytest.mark.usefixtures("ids")
 def test_a_caller_that_is_not_identified_counts_for_no_tenant() -> None:
     count_rejection(ServerBusy("busy"))
     assert not TENANT_REJECTIONS.take()
+    assert not TENANT_ERRORS.take()
     assert REJECTIONS.take() == {"server_busy": 1}
 
 

@@ -110,6 +110,7 @@ def test_the_charts_are_those_of_a_chosen_model_or_tenant(
     assert choice.locator("option:checked").inner_text() == "Model stub"
     assert page.get_by_role("heading", name="Wait in the queue").count() == 1
     assert page.get_by_role("heading", name="Refused requests in").count() == 0
+    assert page.get_by_role("heading", name="Memory in use").count() == 1
     page.get_by_role("img", name=re.compile(r"^Tokens per second.*Output: .*at most [1-9]")).wait_for(
         timeout=scaled(45_000)
     )
@@ -117,7 +118,10 @@ def test_the_charts_are_those_of_a_chosen_model_or_tenant(
     choice.select_option(label=f"Tenant {tenant}")
     page.wait_for_url(f"**/ui/admin?tenant={tenant}")
     page.get_by_role("heading", name="Refused requests in").wait_for()
-    assert page.get_by_role("heading", name="Wait in the queue").count() == 0
+    for time in ("Wait in the queue", "Time to the first token"):
+        page.get_by_role("img", name=re.compile(rf"^{time}.*Median: .*at most [0-9]")).wait_for()
+    page.get_by_role("img", name=re.compile(r"^Requests, .*Running: ")).wait_for()
+    assert page.get_by_role("heading", name="Memory in use").count() == 0
     check_accessible(page)
 
 

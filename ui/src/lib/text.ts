@@ -1584,7 +1584,7 @@ export const text = {
 			count: 'Errors',
 			about: 'Of all requests to the API, those of these pages included. A code leads to its requests for models, which alone are in the history.',
 			none: 'No request was refused, and none failed.',
-			noneOfTenant: 'No request was refused with 429 or 503.'
+			noneOfModel: 'No request failed.'
 		},
 		chart: (title: string, range: string, values: string) => `${title}, the last ${range}. ${values}`,
 		chartLine: (label: string, latest: string, most: string) => `${label}: latest ${latest}, at most ${most}`,

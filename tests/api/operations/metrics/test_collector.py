@@ -163,6 +163,7 @@ def test_only_the_counters_of_a_forgotten_tenant_are_removed(platform: Simulated
     others = {f"{kind} alpha acme x": 1, "failures alpha stop": 2, "finishes alpha stop": 3}
     others |= {"tenant_refusals acme queue_full": 4, "refusals stop": 5}
     forgotten = {f"{kind} alpha stop x": 1, "tenant_refusals stop queue_full": 2}
+    forgotten |= {"tenant_errors stop engine_error": 3, "tenant_queue_wait stop 4": 1}
     platform.client.hset(counters, mapping=forgotten | others)
     change_tenants(platform, acme=TenantRecord(), stop=None)
     fields = {field.decode() for field in platform.client.hkeys(counters)}

@@ -14,10 +14,15 @@ from api.operations.metrics.sample import Moment, Rates, Sample, mean_sample, qu
 from api.operations.metrics.sample_store import PAST, RECENT, MetricSamples
 from api.operations.metrics.totals import Counted, Totals, read_totals
 from config.settings import MetricsSettings, Settings
+from fleet.engine_report import EngineReport, EngineRow
 from fleet.memory import DeviceMemory, Gpu
+from fleet.worker_row import WorkerRow
 from scheduler.counters import Counters, CounterStore, report
 from scheduler.job import Status, TokenCount, TokenReport
 from tests.support.simulated_platform import SimulatedPlatform
+
+EACH_MIB = ((0, 100), (1, 200), (2, None))
+"""The memory of three engines; that of the last was not measured."""
 
 
 class Sampled:
@@ -129,7 +134,9 @@ def test_errors_count_by_code_since_the_sample_before(sampled: Sampled) -> None:
     sampled.platform.release(cancelled, Status.CANCELLED, code="cancelled")
     sampled.platform.expire()
     counts = {"refusals queue_full": 2, "refusals no_code_of_the_platform": 1}
-    sampled.store.execute(report("p", 1, {}, counts, {("acme", "queue_full"): 2}))
+    limited = {("acme", "queue_full"): 2}
+    errors = limited | {("acme", "invalid_request"): 3, ("acme", "no_code_of_the_platform"): 1}
+    sampled.store.execute(report("p", 1, {}, counts, limited, errors=errors))
     sampled.advance(10)
     sampled.take()
     read = sampled.processes[1].read
@@ -140,7 +147,8 @@ def test_errors_count_by_code_since_the_sample_before(sampled: Sampled) -> None:
         pytest.approx(0.1, rel=0.1),
         None,
     )
-    assert (tenant["errors"], tenant["refusals_503"]) == ({"queue_full": 2}, 2)
+    assert tenant["errors"] == {"engine_error": 1, "queue_full": 2, "invalid_request": 3, "other": 1}
+    assert (tenant["refusals_429"], tenant["refusals_503"]) == (0, 2)
     assert tenant["failures_per_s"] == model["failures_per_s"]
     sampled.advance(10)
     sampled.take()
@@ -151,27 +159,72 @@ def test_samples_of_a_model_or_tenant_have_its_rates_alone(sampled: Sampled) -> 
     platform = sampled.platform
     sampled.take()
     sampled.serve(tokens=100, cached=25)
-    running = platform.admit(tenant="other")
-    platform.run(running)
+    held = [platform.admit(tenant="acme") for _ in range(3)]
     sampled.advance(10)
     sampled.take()
     read = sampled.processes[1].read
     first, model = read(of=("model", "alpha")).samples
     assert (first["output_tokens_per_s"], first["running"], first["errors"]) == (None, None, {})
     whole = read().samples[-1]
-    assert model == whole | {"refusals_429": None, "refusals_503": None}
+    unmeasured = {"refusals_429": None, "refusals_503": None, "memory_used_mib": None}
+    assert model == whole | unmeasured, "no engine has reported its memory"
     tenant = read(of=("tenant", "acme")).samples[-1]
     assert tenant["output_tokens_per_s"] == whole["output_tokens_per_s"]
     assert tenant["cache_hit_rate"] == 0.5
-    assert (tenant["running"], tenant["queue_wait_p50_ms"], tenant["first_token_p95_ms"]) == (
-        None,
-        None,
-        None,
-    )
+    assert (tenant["running"], tenant["waiting"]) == (2, len(held) - 2)
+    for name in ("queue_wait_p50_ms", "queue_wait_p95_ms", "first_token_p50_ms", "first_token_p95_ms"):
+        assert tenant[name] == whole[name] is not None
+    assert (tenant["memory_used_mib"], tenant["gpu_utilization"]) == (None, None)
     for idle in (("model", "beta"), ("tenant", "other")):
         sample = read(of=idle).samples[-1]
-        assert (sample["output_tokens_per_s"], sample["errors"]) == (0, {})
+        assert (sample["output_tokens_per_s"], sample["running"], sample["errors"]) == (0, 0, {})
+        assert sample["queue_wait_p95_ms"] is None
         assert sample["memory_total_mib"] == whole["memory_total_mib"]
+
+
+def test_the_times_of_a_tenant_are_those_of_its_own_requests(sampled: Sampled) -> None:
+    sampled.take()
+    for tenant, first_ms in (("quick", 20), ("slow", 4_000)):
+        claim = sampled.platform.run(sampled.platform.admit(tenant=tenant))
+        sampled.platform.release(claim, usage=orjson.dumps({"output_tokens": 1}), first_ms=first_ms)
+        sampled.platform.expire()
+    sampled.advance(10)
+    sampled.take()
+    times = {
+        tenant: sampled.processes[0].read(of=("tenant", tenant)).samples[-1]["first_token_p95_ms"]
+        for tenant in ("quick", "slow")
+    }
+    assert times["quick"] <= 50
+    assert 2_500 < times["slow"] <= 5_000
+
+
+def test_a_model_has_the_memory_of_its_engines_and_the_utilization_of_its_gpus(sampled: Sampled) -> None:
+    state = StateReader(sampled.settings).read()
+    (alpha,) = (row for row in state.models if row.name == "alpha")
+    gpus = [Gpu(at, f"GPU-{at}", "H200", 10, 100, utilization=0.2 * at) for at in range(3)]
+    workers = [
+        WorkerRow(f"w{at}", "cuda", 1, 0.0, memory=DeviceMemory(f"GPU-{at}", 100, 90, (gpus[at],)))
+        for at in range(3)
+    ]
+    hosted = tuple(replace(alpha.hosted[0], worker=f"w{at}") for at in (1, 2))
+    engines = [EngineRow(f"alpha-{at}", "alpha", "cuda", mib, EngineReport(), False) for at, mib in EACH_MIB]
+    now = replace(state, models=[replace(alpha, hosted=hosted)], workers=workers, engines=engines)
+    before = Totals(0, Counted(), {}, {}, {})
+    grown = Totals(10, Counted(), {}, {}, {}).growth(before, 10)
+    made = parts.make_parts(now, {}, 10, grown)
+    found = parts.part_of(orjson.loads(made.to_json()), "model", "alpha")
+    assert found["memory_used_mib"] == 300
+    assert found["gpu_utilization"] == pytest.approx(0.3)
+    unmeasured = replace(now, engines=[replace(one, memory_mib=None) for one in engines])
+    made = parts.make_parts(unmeasured, {}, 10, grown)
+    assert parts.part_of(orjson.loads(made.to_json()), "model", "alpha")["memory_used_mib"] is None
+
+
+def test_parts_of_an_earlier_version_lack_the_later_values() -> None:
+    stored = {"model": {"alpha": [1, 2, 3.5]}, "tenant": {}}
+    found = parts.part_of(stored, "model", "alpha")
+    assert (found["running"], found["waiting"], found["input_tokens_per_s"]) == (1, 2, 3.5)
+    assert found["memory_used_mib"] == 0
 
 
 def test_the_parts_of_the_answered_samples_alone_are_read(sampled: Sampled) -> None:
@@ -229,7 +282,7 @@ def test_the_parts_of_fifty_models_and_tenants_take_little_memory(sampled: Sampl
     }
     before = Totals(0, Counted(), {}, {}, {})
     now = Totals(10, Counted(), numbers, numbers, {})
-    made = parts.make_parts(StateReader(sampled.settings).read(), 10, now.growth(before, 10))
+    made = parts.make_parts(StateReader(sampled.settings).read(), {}, 10, now.growth(before, 10))
     assert (len(made.model or ()), len(made.tenant or ())) == (50, 50)
     assert len(made.to_json()) < 10_000
 

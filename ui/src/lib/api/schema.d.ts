@@ -4452,7 +4452,7 @@ export interface components {
             gpu_utilization: number | null;
             input_tokens_per_s: number | null;
             memory_total_mib: number;
-            memory_used_mib: number;
+            memory_used_mib: number | null;
             output_tokens_per_s: number | null;
             queue_wait_p50_ms: number | null;
             queue_wait_p95_ms: number | null;
