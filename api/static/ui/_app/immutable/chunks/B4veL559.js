@@ -1,0 +1,1 @@
+import"./BnNMhbo8.js";

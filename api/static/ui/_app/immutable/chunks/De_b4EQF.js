@@ -1,1 +1,0 @@
-import"./N5rl49nm.js";

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/BnNMhbo8.js";export{m as component};
