@@ -44,9 +44,7 @@ class MetricSample(marshmallow.Schema):
     output_tokens_per_s = fields.Float(**_nullable("Tokens of answers, of running requests, too."))
     requests_per_s = fields.Float(**_nullable("Requests that ended."))
     failures_per_s = fields.Float(**_nullable("Requests that failed."))
-    queue_wait_p50_ms = fields.Integer(
-        **_nullable("Of the requests that ended; null if none did.")
-    )
+    queue_wait_p50_ms = fields.Integer(**_nullable("Of the requests that ended; null if none did."))
     queue_wait_p95_ms = fields.Integer(**_nullable("Likewise."))
     first_token_p50_ms = fields.Integer(**_nullable("From the admission to the first output, likewise."))
     first_token_p95_ms = fields.Integer(**_nullable("Likewise."))
