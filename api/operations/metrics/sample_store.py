@@ -124,7 +124,8 @@ class MetricSamples:
         grown = totals.growth(before, RECENT.interval_s)
         sample = make_sample(state, at, grown, with_refusals=self._with_refusals)
         rates = model_rates(state, totals, grown)
-        jobs = self._limit_use.jobs(totals.tenants, [row.name for row in state.models])
+        busy = [row.name for row in state.models if row.inflight or row.queue_depth]
+        jobs = self._limit_use.jobs(totals.tenants, busy) if busy else {}
         self._write(RECENT, at, Taken(sample, make_parts(state, jobs, at, grown), totals, rates))
         if turn := self._begin(PAST):
             begun, before = turn
