@@ -36,17 +36,11 @@ def run_cache_flush(
     scope = "tag" if tag else "tenant" if tenant else "model" if model else "all"
     body = {"scope": scope, "model": model, "tenant": tenant, "tag": tag}
     client, screen = admin_client(url), progress_output()
+    if tenant is not None:
+        check_tenant(client, tenant)
     operation: Mapping[str, Any] = client.post("/v1/admin/cache/flush", body)
-
-    def check(ended: Mapping[str, Any]) -> None:
-        # a tenant of which something was removed exists; others cost one more request
-        if tenant is not None and not (ended.get("result") or {}).get("entries_removed"):
-            check_tenant(client, tenant)
-
     if wait and operation["status"] in RUNNING_STATUSES:
-        operation = follow_operation(client, operation, screen, check=check)
-    else:
-        check(operation)
+        operation = follow_operation(client, operation, screen)
     if operation["status"] in RUNNING_STATUSES:
         screen.line(f"the flush continues: GET /v1/admin/operations/{operation['id']}")
     else:

@@ -93,28 +93,23 @@ def _leave_or_cancel(
     screen.line(with_runnable_commands(f"{name}: the {kind} continues; {follow}{cancel}"))
 
 
-def follow_operation(  # noqa: PLR0913 - the operation, and how to show it
+def follow_operation(
     client: ApiClient,
     operation: Mapping[str, Any],
     screen: TerminalOutput,
     outcome: str | None = None,
     line: Callable[[Mapping[str, Any]], str] | None = None,
-    *,
-    check: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Mapping[str, Any]:
     """Show the progress of an operation until its end, and return it then.
 
     Raises `ApiError` if it fails or is cancelled. `outcome` is shown when it is completed (default: the state
-    of the model), and `line` makes the line about a running one. `check` may raise an error in place of the
-    outcome.
+    of the model), and `line` makes the line about a running one.
     """
     start = time.monotonic()
     while True:
         status = operation.get("status")
         name, kind = subject_of(operation), str(operation.get("kind"))
         if status == "completed":
-            if check is not None:
-                check(operation)
             words = outcome or FINAL_STATES.get(kind, kind)
             screen.line(f"{name}: {words} ({time.monotonic() - start:.1f} s)")
             return operation

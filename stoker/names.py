@@ -144,7 +144,7 @@ def nearest(text: str, names: Sequence[str], otherwise: str) -> str:
 
 
 def check_tenant(client: ApiClient, name: str) -> None:
-    """Look up a tenant for which nothing was found. Raises `ApiClientError` (404) if there is none."""
+    """Look up a tenant. Raises `ApiClientError` (404) if there is none."""
     try:
         client.get(f"/v1/admin/tenants/{in_path(name)}")
     except ApiClientError as error:
