@@ -287,7 +287,9 @@ def _add_operations(services: AppServices) -> None:
         settings.redis.prefix,
         services[OpenStreams],
     )
-    recent = MetricSamples(probe_client(settings), settings)
+    recent = MetricSamples(
+        probe_client(settings), settings, lambda: services[AccessRegistry].identities.tenants
+    )
     targets = {
         event: [name for name, target in settings.webhooks.targets.items() if event in target.events]
         for event in ALERT_EVENTS

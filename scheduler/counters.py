@@ -6,7 +6,7 @@ The scripts count what happens to jobs, models and workers (`store/counters` and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,16 @@ class Counters:
     def of_kind(self, kind: str) -> list[tuple[list[str], int]]:
         """Return the labels and the number of each counter of this kind."""
         return [(labels, int(value)) for labels, value in self.by_kind.get(kind, ())]
+
+    def by_model(self, kind: str) -> Iterator[tuple[str, str | None, list[str], int]]:
+        """The model, the tenant, the further labels and the number of each counter of a kind with tenants.
+
+        The tenant is None for what removed tenants counted, so that the sums of a model never fall.
+        """
+        for (model, tenant, *rest), count in self.of_kind(kind):
+            yield model, tenant, rest, count
+        for (model, *rest), count in self.of_kind(f"forgotten_{kind}"):
+            yield model, None, rest, count
 
 
 class CounterStore:

@@ -38,6 +38,16 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """The numbers of the errors of a file or terminal that takes no more output."""
 
 STATUS_CODES = {401: WRONG_KEY, 403: WRONG_KEY, 404: NOT_FOUND}
+WRONG_VALUES = frozenset(
+    {
+        "invalid_request",
+        "unprocessable_request",
+        "invalid_load_request",
+        "invalid_addition",
+        "invalid_flush",
+    }
+)
+"""The codes of the API for a value that the command line gave."""
 
 
 class ErrorReportingGroup(click.Group):
@@ -101,6 +111,8 @@ def exit_code_of(error: ApiClientError) -> int:
     if isinstance(error, ApiUnreachable):
         return NO_API
     if isinstance(error, InvalidApiAddress):
+        return WRONG_USE
+    if error.code in WRONG_VALUES:
         return WRONG_USE
     return STATUS_CODES.get(error.status or 0, FAILED) if error.code else FAILED
 

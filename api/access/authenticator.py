@@ -29,10 +29,17 @@ from config.loopback import is_loopback
 from config.settings import DEFAULT_TENANT, Settings, Tenant
 from config.tenant_schema import TENANT_NAME
 from store.errors import StokerError, StorageUnavailable
+from telemetry.request_ids import current_ids
 
 TENANT_HEADER = "X-Tenant-ID"
 
 _NAME = re.compile(TENANT_NAME, re.ASCII)
+
+
+def _note_tenant(identity: Identity) -> None:
+    """Note the tenant of the current request: a refusal for its scope or priority counts for it, too."""
+    if (ids := current_ids.get()) is not None:
+        ids.tenant = identity.tenant.name
 
 
 class Headers(Protocol):
@@ -97,6 +104,7 @@ class Authenticator:
         """
         key = None if self.open else api_key_of(headers)
         identity = self._by_name(headers, address) if key is None else self._by_key(key, headers)
+        _note_tenant(identity)
         if not access.admits(identity.key.scopes):
             identity.caller(None).check_access(access)
         return identity.caller(headers.get("X-Priority"))
@@ -108,6 +116,7 @@ class Authenticator:
         `Forbidden` (admin_sign_in_required) for a scope that its key or person has and the session has not.
         """
         identity = self.identity_of_session(used, headers)
+        _note_tenant(identity)
         if not used.as_admin:
             if access.admits(identity.key.scopes) and not access.admits(identity.key.scopes & INFERENCE):
                 message = "sign in again: this session has no admin part, or it has expired"

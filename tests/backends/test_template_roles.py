@@ -16,12 +16,12 @@ from tests.checkpoints.gguf_file import encode, read
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(400)]
 
+VLLM = {"vllm_max_model_len": 2048, "vllm_kv_cache_memory_bytes": 64 << 20}
 OPTIONS = {
     "llama_server": {"llama_server_n_ctx": 4096, "llama_server_threads": 1},
     "llama_cpp": {"gguf_n_ctx": 4096, "gguf_threads": 1},
-    **dict.fromkeys(
-        ("vllm", "vllm_serve"), {"vllm_max_model_len": 2048, "vllm_kv_cache_memory_bytes": 64 << 20}
-    ),
+    "vllm": VLLM,
+    "vllm_serve": VLLM,
 }
 CASES = [
     *(

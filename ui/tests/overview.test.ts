@@ -71,6 +71,7 @@ test('a code leads to its requests of the time of the samples, unless the histor
 	expect(requestsQuery('queue_full', { kind: 'tenant', name: 'a b' }, samples.slice(0, 1))).toBe(
 		'?tenant=a+b&code=queue_full&since=1970-01-01T00%3A16%3A40.000Z'
 	);
+	expect(requestsQuery('other', null, samples)).toBeUndefined();
 	expect([requestsQuery('admin_required', null, samples), requestsQuery('queue_full', null, [])]).toEqual([undefined, undefined]);
 });
 

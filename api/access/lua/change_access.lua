@@ -13,14 +13,22 @@
 -- include: governance/audit
 -- include: scheduler/budget
 
--- Forget the counters of tenants of which nothing is left, so that their labels in /metrics are free for others.
+-- Forget the counters of tenants of which nothing is left, so that their labels in /metrics are free for others. What
+-- they counted of a model stays in `forgotten_<kind> <model> ...`: the samples for charts add it to their sums, which
+-- must not fall.
 local WITH_TENANT = { requests = true, input_tokens = true, output_tokens = true, cached_tokens = true,
   processed_input_tokens = true, processed_output_tokens = true, audio_ms = true, images = true, pixel_steps = true }
 local function forget_counters(gone)
   for _, field in ipairs(redis.call('HKEYS', P .. 'counters')) do
-    local kind, first, second = string.match(field, '^(%S+) (%S+) ?(%S*)')
+    local kind, first, second, rest = string.match(field, '^(%S+) (%S+) ?(%S*)(.*)$')
     local tenant = WITH_TENANT[kind] and second or string.sub(kind, 1, 7) == 'tenant_' and first
-    if gone[tenant] then redis.call('HDEL', P .. 'counters', field) end
+    if gone[tenant] then
+      if WITH_TENANT[kind] then
+        local amount = redis.call('HGET', P .. 'counters', field)
+        redis.call('HINCRBY', P .. 'counters', 'forgotten_' .. kind .. ' ' .. first .. rest, amount)
+      end
+      redis.call('HDEL', P .. 'counters', field)
+    end
   end
 end
 

@@ -18,10 +18,6 @@ LONGEST_WINDOW_S = 15 * MINUTE_S
 LONGEST_GAP_S = 60.0
 """What grew between two evaluations that are farther apart is not counted: no minute is known for it."""
 
-OF_REQUESTS = ("ended", "failed")
-OF_TENANT = "tenant"
-"""The kind of the counters of each tenant's ended requests. They only show whether some were forgotten."""
-
 
 @dataclass(frozen=True, slots=True)
 class Growth:
@@ -93,22 +89,12 @@ def is_gap(before: float, at: float) -> bool:
 
 
 def _growth(before: Mapping[str, int], totals: Mapping[str, int]) -> dict[str, int]:
-    """What the counters have grown by, without those for which it is not known.
-
-    These are a counter that is less than before (Redis has lost the latest writes, or all), and those of
-    requests when the requests of a removed tenant were forgotten: they are sums over all tenants.
-    """
-    lost = {counter for counter, count in before.items() if totals.get(counter, 0) < count}
-    unknown = {OF_TENANT, *(OF_REQUESTS if any(_kind(counter) == OF_TENANT for counter in lost) else ())}
+    """What the counters have grown by, without those of which Redis has lost writes: they are less."""
     return {
         counter: total - before.get(counter, 0)
         for counter, total in totals.items()
-        if counter not in lost and _kind(counter) not in unknown
+        if total >= before.get(counter, 0)
     }
-
-
-def _kind(counter: str) -> str:
-    return counter.partition(" ")[0]
 
 
 def _first_minute(at: float, window_s: int) -> int:
@@ -119,8 +105,7 @@ def _first_minute(at: float, window_s: int) -> int:
 def _tracked(counters: Counters) -> dict[str, int]:
     """The counters that a rule needs."""
     sums: Counter[str] = Counter()
-    for (model, tenant, status), count in counters.of_kind("requests"):
-        sums[f"{OF_TENANT} {tenant}"] += count
+    for model, _, (status,), count in counters.by_model("requests"):
         sums[f"ended {model}"] += count
         if status == "failed":
             sums[f"failed {model}"] += count

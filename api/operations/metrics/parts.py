@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import orjson
 
-from api.operations.metrics.collector import PlatformState
+from api.operations.metrics.collector import OTHER, PlatformState
 from api.operations.metrics.sample import Bounds, Rates, means_of, rates_of, utilization
 from api.operations.metrics.totals import Counted, Growth
 
@@ -31,6 +31,12 @@ UNKNOWN: Mapping[Kind, frozenset[str]] = {
     "tenant": frozenset({"memory_used_mib", "gpu_utilization"}),
 }
 """What is not counted by model, and by tenant."""
+VERSION = 2
+LATER: Mapping[Kind, frozenset[str]] = {
+    "model": frozenset({"memory_used_mib", "gpu_utilization"}),
+    "tenant": frozenset({"running", "waiting", *(name for name in RATES if name.endswith("_ms"))}),
+}
+"""What the parts of an earlier version lack."""
 NOTHING: dict[str, Any] = {"running": 0, "waiting": 0, "memory_used_mib": 0, "gpu_utilization": None}
 IDLE: Mapping[str, Any] = asdict(rates_of(Counted(), 1.0, {})) | NOTHING
 AFTER_A_GAP: Mapping[str, Any] = asdict(Rates()) | dict.fromkeys(NOTHING)
@@ -45,6 +51,7 @@ class Parts:
     at: float
     model: Mapping[str, Sequence[Any]] | None = None
     tenant: Mapping[str, Sequence[Any]] | None = None
+    version: int = VERSION
 
     def to_json(self) -> bytes:
         """Encode for Redis."""
@@ -60,7 +67,7 @@ def make_parts(state: PlatformState, jobs: Jobs, at: float, grown: Growth | None
     return Parts(
         at,
         _busiest(grown.models, _present_models(state), grown.seconds, bounds),
-        _busiest(grown.tenants, tenants, grown.seconds, bounds),
+        _busiest(grown.tenants, tenants, grown.seconds, bounds, no_own_counters=OTHER in grown.tenants),
     )
 
 
@@ -84,9 +91,17 @@ def _present_models(state: PlatformState) -> dict[str, dict[str, Any]]:
 
 
 def _busiest(
-    grown: Mapping[str, Counted], present: Mapping[str, Mapping[str, Any]], seconds: float, bounds: Bounds
+    grown: Mapping[str, Counted],
+    present: Mapping[str, Mapping[str, Any]],
+    seconds: float,
+    bounds: Bounds,
+    *,
+    no_own_counters: bool = False,
 ) -> dict[str, list[Any]]:
-    """The values of the busiest ones, by name, which are not idle."""
+    """The values of the busiest ones, by name, which are not idle.
+
+    `no_own_counters`: what is not in `grown` may have been counted with others, so its rates are not known.
+    """
     found = {}
     for name in grown.keys() | present.keys():
         one, holds = grown.get(name, Counted()), present.get(name, {})
@@ -94,7 +109,9 @@ def _busiest(
             found[name] = (-one.processed_output, -one.ended, name), one, holds
     parts = {}
     for (*_, name), one, holds in sorted(found.values(), key=itemgetter(0))[:MOST_PARTS]:
-        values = {**NOTHING, **holds, **asdict(rates_of(one, seconds, bounds))}
+        is_counted = name in grown or not no_own_counters
+        rates = rates_of(one, seconds, bounds) if is_counted else Rates()
+        values = {**NOTHING, **holds, **asdict(rates)}
         parts[name] = [values[field] for field in FIELDS]
     return parts
 
@@ -124,13 +141,18 @@ def _with_means(
     return found
 
 
-def part_of(stored: Mapping[str, Any], kind: Kind, name: str) -> dict[str, Any]:
-    """The values of a model or tenant in stored parts (the object of `Parts.to_json`)."""
+def part_of(stored: Mapping[str, Any], kind: Kind, name: str, *, is_counted: bool = True) -> dict[str, Any]:
+    """The values of a model or tenant in stored parts (the object of `Parts.to_json`).
+
+    One that is not in them is idle, unless it was not among the busiest, or has no counters of its own (not
+    `is_counted`).
+    """
     parts = stored.get(kind)
     if parts is None:
         found = dict(AFTER_A_GAP)
     elif name in parts:
         found = {**IDLE, **dict(zip(FIELDS, parts[name], strict=False))}
     else:
-        found = dict(IDLE if len(parts) < MOST_PARTS else AFTER_A_GAP)
-    return found | dict.fromkeys(UNKNOWN[kind])
+        found = dict(IDLE if is_counted and len(parts) < MOST_PARTS else AFTER_A_GAP)
+    lacking = UNKNOWN[kind] if stored.get("version") == VERSION else UNKNOWN[kind] | LATER[kind]
+    return found | dict.fromkeys(lacking)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -30,6 +30,8 @@ logger = logging.getLogger("api")
 LUA = Path(__file__).parent / "lua"
 ATTEMPT_S = 2.5
 """How often each process asks whether it is its turn: when one ends, the next sample is this late."""
+
+MAX_COUNTED_TENANTS = 200  # also in scheduler/lua/include/tenant_label.lua
 
 LATER_FIELDS = asdict(Rates()) | dict.fromkeys(field.name for field in fields(Moment))
 """What a sample of an earlier version has in place of the fields that it lacks."""
@@ -83,7 +85,11 @@ class Recent:
 class MetricSamples:
     """Reads the samples, and takes them. Methods raise `StorageUnavailable`."""
 
-    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+    def __init__(
+        self, client: redis.Redis, settings: Settings, tenants: Callable[[], Iterable[str]] = tuple
+    ) -> None:
+        """`tenants` returns the names of those that this process knows."""
+        self._tenants = tenants
         self.scripts = Scripts(client, settings.redis.prefix, LUA)
         self._limit_use = LimitUseReader(client, settings)
         self._with_refusals = settings.metrics.enabled
@@ -125,7 +131,7 @@ class MetricSamples:
         sample = make_sample(state, at, grown, with_refusals=self._with_refusals)
         rates = model_rates(state, totals, grown)
         busy = [row.name for row in state.models if row.inflight or row.queue_depth]
-        jobs = self._limit_use.jobs(totals.tenants, busy) if busy else {}
+        jobs = self._limit_use.jobs({*self._tenants(), *totals.tenants}, busy) if busy else {}
         self._write(RECENT, at, Taken(sample, make_parts(state, jobs, at, grown), totals, rates))
         if turn := self._begin(PAST):
             begun, before = turn
@@ -193,9 +199,18 @@ class MetricSamples:
     ) -> list[dict[str, Any]]:
         """The samples with the values of one model or tenant; null where its parts are missing."""
         unknown = {} if self._with_refusals else OF_REFUSALS
+        is_counted = kind == "model" or not samples or self._has_counters(name)
         return [
-            sample | part_of(one, kind, name) | unknown for sample, one in zip(samples, parts, strict=True)
+            sample | part_of(one, kind, name, is_counted=is_counted) | unknown
+            for sample, one in zip(samples, parts, strict=True)
         ]
+
+    def _has_counters(self, tenant: str) -> bool:
+        """Whether a tenant has counters of its own, or will have them with its next request."""
+        key = f"{self.scripts.prefix}counted_tenants"
+        with redis_errors_translated(), self.scripts.client.pipeline(transaction=False) as pipeline:
+            is_counted, count = pipeline.sismember(key, tenant).scard(key).execute()
+        return bool(is_counted) or count < MAX_COUNTED_TENANTS
 
     @staticmethod
     def _samples(stored: dict[bytes, bytes], since: float, until: float) -> dict[bytes, dict[str, Any]]:

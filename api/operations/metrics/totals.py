@@ -6,7 +6,7 @@ The counters in Redis only grow; samples are made of the growth between two tota
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import zip_longest
 from typing import Any
@@ -146,12 +146,18 @@ def read_totals(state: PlatformState, at: float, before: Totals | None = None) -
     everything = Counted()
     models: defaultdict[str, Counted] = defaultdict(Counted)
     tenants: defaultdict[str, Counted] = defaultdict(Counted)
+
+    def owners(model: str, tenant: str | None) -> Iterator[Counted]:
+        yield from (everything, models[model])
+        if tenant is not None:
+            yield tenants[tenant]
+
     for kind in TOKENS:
-        for (model, tenant), count in counters.of_kind(f"{kind}_tokens"):
-            for one in (everything, models[model], tenants[tenant]):
+        for model, tenant, _, count in counters.by_model(f"{kind}_tokens"):
+            for one in owners(model, tenant):
                 setattr(one, kind, getattr(one, kind) + count)
-    for (model, tenant, status), count in counters.of_kind("requests"):
-        for one in (everything, models[model], tenants[tenant]):
+    for model, tenant, (status,), count in counters.by_model("requests"):
+        for one in owners(model, tenant):
             one.ended += count
             one.failed += count if status == "failed" else 0
     everything.waits = [0] * (len(counters.bounds.get("queue_wait", ())) + 1)

@@ -5,7 +5,7 @@
 -- lost it, would show a burst of requests.
 local label_by_tenant = {}
 local function tenant_label(tenant)
-  local MAX_TENANTS = 200 -- also in docs/metrics.md
+  local MAX_TENANTS = 200 -- also in docs/metrics.md and api/operations/metrics/sample_store.py
   if label_by_tenant[tenant] then return label_by_tenant[tenant] end
   local key, label = P .. 'counted_tenants', tenant
   if redis.call('SISMEMBER', key, tenant) == 0 then

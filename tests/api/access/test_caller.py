@@ -16,6 +16,7 @@ from api.http.errors import CODES, ApiError, Forbidden, InvalidApiKey, InvalidRe
 from api.http.route_access import Access, access_of
 from config.api_keys import SCOPES, ApiKey, digest_of
 from config.settings import ApiSettings, Settings, TenancySettings, Tenant
+from telemetry.request_ids import RequestIds, current_ids
 from tests.api.conftest import ADMIN_KEY, KEY, make_services
 from tests.support.api_fakes import Fakes
 from tests.support.wsgi_answers import create_app
@@ -153,6 +154,15 @@ def test_a_name_of_another_form_is_refused(behind: Authenticator) -> None:
 def test_a_proxy_opens_no_route_of_an_operator(behind: Authenticator) -> None:
     assert refusal(behind, Access.ADMIN, PROXY, X_Tenant_ID="boss") == "admin_required"
     assert refusal(behind, Access.GOVERNANCE, PROXY, X_Tenant_ID="boss") == "governance_required"
+
+
+def test_a_request_that_is_refused_for_its_scope_or_priority_has_a_tenant(behind: Authenticator) -> None:
+    for access, headers in ((Access.ADMIN, {}), (Access.INFERENCE, {"X_Priority": "now"})):
+        ids = RequestIds()
+        before = current_ids.set(ids)
+        refusal(behind, access, CLIENT, x_api_key=KEY, **headers)
+        current_ids.reset(before)
+        assert ids.tenant == "one"
 
 
 def test_a_proxy_opens_the_lifecycle_which_an_approval_authorises(behind: Authenticator) -> None:

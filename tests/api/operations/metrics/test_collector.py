@@ -14,8 +14,6 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from api.access.access_records import TenantRecord
-from api.access.access_store import AccessStore, Change
-from api.access.authority import Authority
 from api.batches.record import Progress
 from api.operations.metrics import collector
 from api.operations.metrics.collector import PlatformCollector, StateReader
@@ -26,8 +24,6 @@ from fleet.engine_report import EngineReport
 from fleet.flush import FlushCount, FlushScope
 from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory, Gpu
-from governance.audit import AuditLog
-from governance.authorization import ADMIN_KEY, Authorization
 from scheduler.batches import BatchRow, BatchStore
 from scheduler.counters import CounterStore, report
 from scheduler.job import Status
@@ -35,6 +31,7 @@ from store.errors import Fenced, StokerError
 from streams.events import Usage
 from tests.conftest import free_port
 from tests.seeds import MODEL_RUNNER_API
+from tests.support.changed_tenants import change_tenants
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -147,15 +144,6 @@ def test_no_counter_takes_over_the_count_of_another_tenant(platform: SimulatedPl
     assert "t000" not in found
 
 
-def change_tenants(platform: SimulatedPlatform, **records: TenantRecord | None) -> None:
-    """Write the records of tenants, or forget them."""
-    settings = platform.settings
-    audit = AuditLog(platform.client, settings.redis.prefix, settings.data_dir / "audit")
-    authority = Authority(Authorization("boss", ADMIN_KEY), frozenset())
-    change = Change("remove_tenant", "any", tenants=records)
-    AccessStore(platform.client, settings.redis.prefix, audit).change(authority, lambda _: (change, None))
-
-
 @pytest.mark.parametrize("kind", ["requests", "input_tokens", "output_tokens", "cached_tokens"])
 def test_only_the_counters_of_a_forgotten_tenant_are_removed(platform: SimulatedPlatform, kind: str) -> None:
     end_requests(platform, ["stop", "acme"])
@@ -168,6 +156,7 @@ def test_only_the_counters_of_a_forgotten_tenant_are_removed(platform: Simulated
     change_tenants(platform, acme=TenantRecord(), stop=None)
     fields = {field.decode() for field in platform.client.hkeys(counters)}
     assert fields >= others.keys()
+    assert platform.client.hget(counters, f"forgotten_{kind} alpha x") == b"1", "the sums of a model stay"
     assert not fields & forgotten.keys()
     assert platform.client.smembers(f"{platform.prefix}counted_tenants") == {b"acme"}
 

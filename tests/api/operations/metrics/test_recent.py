@@ -11,7 +11,7 @@ import redis
 from api.operations.metrics import parts
 from api.operations.metrics.collector import StateReader
 from api.operations.metrics.sample import Moment, Rates, Sample, mean_sample, quantile_ms
-from api.operations.metrics.sample_store import PAST, RECENT, MetricSamples
+from api.operations.metrics.sample_store import MAX_COUNTED_TENANTS, PAST, RECENT, MetricSamples
 from api.operations.metrics.totals import Counted, Totals, read_totals
 from config.settings import MetricsSettings, Settings
 from fleet.engine_report import EngineReport, EngineRow
@@ -19,6 +19,7 @@ from fleet.memory import DeviceMemory, Gpu
 from fleet.worker_row import WorkerRow
 from scheduler.counters import Counters, CounterStore, report
 from scheduler.job import Status, TokenCount, TokenReport
+from tests.support.changed_tenants import change_tenants
 from tests.support.simulated_platform import SimulatedPlatform
 
 EACH_MIB = ((0, 100), (1, 200), (2, None))
@@ -28,12 +29,12 @@ EACH_MIB = ((0, 100), (1, 200), (2, None))
 class Sampled:
     """A platform, and the processes that take samples of it; time is an argument."""
 
-    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+    def __init__(self, client: redis.Redis, settings: Settings, tenants: tuple[str, ...] = ()) -> None:
         self.platform = SimulatedPlatform(client, settings)
         self.settings = settings
         self.store = CounterStore(client, settings)
         self.reports = 0
-        self.processes = [MetricSamples(client, settings) for _ in range(2)]
+        self.processes = [MetricSamples(client, settings, lambda: tenants) for _ in range(2)]
         # from the begin of an interval on, so that no test depends on the time of day
         seconds, microseconds = client.time()
         self.platform.advance_time(PAST.interval_s - (seconds + microseconds / 1e6) % PAST.interval_s + 0.5)
@@ -220,11 +221,64 @@ def test_a_model_has_the_memory_of_its_engines_and_the_utilization_of_its_gpus(s
     assert parts.part_of(orjson.loads(made.to_json()), "model", "alpha")["memory_used_mib"] is None
 
 
-def test_parts_of_an_earlier_version_lack_the_later_values() -> None:
-    stored = {"model": {"alpha": [1, 2, 3.5]}, "tenant": {}}
+def test_values_that_parts_of_an_earlier_version_lack_are_null() -> None:
+    stored = {"model": {"alpha": [1, 2, 3.5]}, "tenant": {"acme": [0, 0, 4.5]}}
     found = parts.part_of(stored, "model", "alpha")
     assert (found["running"], found["waiting"], found["input_tokens_per_s"]) == (1, 2, 3.5)
-    assert found["memory_used_mib"] == 0
+    assert found["memory_used_mib"] is None
+    assert parts.part_of(stored, "model", "beta")["memory_used_mib"] is None
+    tenant = parts.part_of(stored, "tenant", "acme")
+    assert (tenant["input_tokens_per_s"], tenant["running"], tenant["queue_wait_p95_ms"]) == (4.5, None, None)
+
+
+def test_a_tenant_whose_first_requests_wait_is_seen_in_its_samples(
+    client: redis.Redis, settings: Settings
+) -> None:
+    sampled = Sampled(client, settings, tenants=("acme", "first"))
+    sampled.take()
+    for tenant in ("acme", "acme", "first", "first", "first"):
+        sampled.platform.admit(tenant=tenant)
+    sampled.advance(10)
+    sampled.take()
+    sample = sampled.processes[0].read(of=("tenant", "first")).samples[-1]
+    assert (sample["running"], sample["waiting"], sample["requests_per_s"]) == (0, 3, 0)
+
+
+def test_the_rates_of_a_tenant_without_counters_of_its_own_are_null(
+    client: redis.Redis, settings: Settings
+) -> None:
+    sampled = Sampled(client, settings, tenants=("late", "idle"))
+    names = [f"t{number}" for number in range(MAX_COUNTED_TENANTS)]
+    client.sadd(f"{sampled.platform.prefix}counted_tenants", *names)
+    for _ in range(2):
+        claim = sampled.platform.run(sampled.platform.admit(tenant="late"))
+        sampled.platform.release(claim)
+        sampled.platform.expire()
+        sampled.platform.admit(tenant="late")
+        sampled.advance(10)
+        sampled.take()
+    read = sampled.processes[0].read
+    late, idle, counted = (read(of=("tenant", name)).samples[-1] for name in ("late", "idle", "t7"))
+    assert (late["running"], late["requests_per_s"], late["errors"]) == (2, None, {})
+    assert (idle["running"], idle["requests_per_s"]) == (None, None)
+    assert (counted["running"], counted["requests_per_s"]) == (0, 0)
+
+
+def test_a_removed_tenant_leaves_no_gap_in_the_samples_of_others(sampled: Sampled) -> None:
+    claim = sampled.platform.run(sampled.platform.admit(tenant="gone"))
+    sampled.platform.release(claim, usage=orjson.dumps({"input_tokens": 9, "output_tokens": 9}), tokens=9)
+    sampled.platform.expire()
+    sampled.report(input=9, output=9, tenant="gone")
+    sampled.take()
+    change_tenants(sampled.platform, gone=None)
+    sampled.serve(tokens=100)
+    sampled.advance(10)
+    sampled.take()
+    read = sampled.processes[0].read
+    for sample in (read().samples[-1], read(of=("model", "alpha")).samples[-1]):
+        assert sample["output_tokens_per_s"] == pytest.approx(10, rel=0.1)
+        assert sample["requests_per_s"] == pytest.approx(0.1, rel=0.1)
+    assert read(of=("tenant", "gone")).samples[-1]["requests_per_s"] == 0
 
 
 def test_the_parts_of_the_answered_samples_alone_are_read(sampled: Sampled) -> None:

@@ -80,8 +80,9 @@ export function errorsOf(samples: readonly Sample[]): { code: string; count: num
 		.sort((one, other) => other.count - one.count || one.code.localeCompare(other.code));
 }
 
-/** Codes that no request of the history has: of callers that are not identified, and of changes. Others may be those of requests for models. */
+/** Codes that no request of the history has: `other` (several codes), of callers that are not identified, and of changes. Others may be those of requests for models. */
 const UNRECORDED: ReadonlySet<string> = new Set([
+	'other',
 	...['invalid_api_key', 'session_ended', 'link_used', 'sign_in_refused', 'no_role', 'email_not_allowed', 'provider_unavailable'],
 	...['inference_required', 'admin_required', 'admin_sign_in_required', 'metrics_required', 'governance_required', 'platform_open'],
 	...['origin_not_allowed', 'method_not_allowed', 'head_too_large', 'target_too_long', 'alert_not_firing', 'set_by_configuration'],
