@@ -182,7 +182,7 @@ def test_the_command_shows_the_usage_as_a_table_csv_and_json(
         assert (row["tenant"], row["gpu_ms"]) == ("acme", "70")
         assert json.loads(run("--json", "--model", "other"))["data"] == []
         wrong = CliRunner().invoke(cli, ["usage", "--to", "never"], env=environment)
-        assert (wrong.exit_code, "such as 2026-01-31" in wrong.output) == (1, True)
+        assert (wrong.exit_code, "such as 2026-01-31" in wrong.output) == (2, True)
     finally:
         server.shutdown()
         thread.join()
