@@ -1584,7 +1584,8 @@ export const text = {
 			count: 'Errors',
 			about: 'Of all requests to the API, those of these pages included. A code leads to its requests for models, which alone are in the history.',
 			none: 'No request was refused, and none failed.',
-			noneOfModel: 'No request failed.'
+			noneOfModel: 'No request failed.',
+			unknown: 'Not known: nothing was counted in this time.'
 		},
 		chart: (title: string, range: string, values: string) => `${title}, the last ${range}. ${values}`,
 		chartLine: (label: string, latest: string, most: string) => `${label}: latest ${latest}, at most ${most}`,
