@@ -56,17 +56,17 @@ def retrieve_queue_place(id: str) -> Response:
     Its place by fair share as it stands, the estimated wait, and what it waits for. For requests that run in
     the background; a stream says the same in comments while it waits.
     """
-    services, tenant = current_services(), current_caller().tenant.name
-    person = current_caller().person_id
+    services, caller = current_services(), current_caller()
+    tenant = caller.tenant.name
 
     async def serve(connection: ClientConnection) -> None:
-        row = _found(id, await services[AsyncLedger].lookup(id, tenant, person))
+        row = _found(id, await services[AsyncLedger].lookup(id, tenant, caller.person_id))
         order, place = None, None
         if row.status is Status.QUEUED:
             order, places = await services[QueueOrders].places(row.model, [id])
             place = places.get(id)
             if place is None:  # it has left the queue in between
-                row = _found(id, await services[AsyncLedger].lookup(id, tenant, person))
+                row = _found(id, await services[AsyncLedger].lookup(id, tenant))  # its person is checked above
         send_json(connection, _serialize_place(row, order, place))
 
     return DetachedResponse(serve)
