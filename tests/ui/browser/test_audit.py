@@ -27,8 +27,8 @@ AUDIT = "/v1/governance/audit"
 def audit(platform: Platform, signed_in: Callable[[str], Any]) -> Any:
     """The page Audit, of a session that may read it; the chain has a few records."""
     platform.load("stub")
-    platform.admin("POST", "/v1/admin/models/broken/load", {})
-    platform.wait_state("broken", "failed")
+    assert platform.run_operation("load", "broken")["runtime_state"] == "failed"
+    platform.run_operation("unload", "broken")  # other modules of this platform find it unloaded
     page = signed_in("/ui/admin/audit")
     page.wait_for_selector("tbody tr")
     return page
