@@ -234,11 +234,16 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
 
 
 @pytest.fixture
-def services(settings: Settings, fakes: Fakes) -> Iterator[AppServices]:
-    services = make_services(settings, fakes)
-    start_services(services)
-    yield services
-    services.stop()
+def made_services(settings: Settings, fakes: Fakes) -> AppServices:
+    """The services before their start; modules with others replace this fixture."""
+    return make_services(settings, fakes)
+
+
+@pytest.fixture
+def services(made_services: AppServices) -> Iterator[AppServices]:
+    start_services(made_services)
+    yield made_services
+    made_services.stop()
 
 
 @pytest.fixture

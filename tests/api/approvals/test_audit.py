@@ -3,51 +3,43 @@
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from api.approvals import audit_export
 from api.approvals.audit_schema import AuditHead, AuditPage
 from api.services import AppServices
 from api.wiring import make_services
-from config.settings import RedisSettings, Settings
+from config.settings import Settings
 from fleet.fleet import Fleet
 from governance.audit import AuditEvent, AuditLog, selection
 from governance.audit.record import GENESIS, parse_record
 from governance.audit.signed_head import parse_head
 from governance.audit.verification import read_lines, verify
 from governance.platform_key import KEY_FILE
-from tests.api.conftest import ADMIN_KEY, KEY, tenants
-from tests.conftest import ValkeyServer
+from tests.api.conftest import ADMIN_KEY, KEY
 from tests.support.audit import change_in_redis
 from tests.support.waiting import wait_until
-from tests.support.wsgi_answers import create_app, start_services
 
 AUDIT = "/v1/governance/audit"
 
 
 @pytest.fixture
-def settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
-    redis = RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}")
-    return replace(settings, redis=redis, tenants=tenants())
+def settings(shared_settings: Settings) -> Settings:
+    return shared_settings
 
 
 @pytest.fixture
-def services(settings: Settings) -> Iterator[AppServices]:
-    services = make_services(settings)
-    start_services(services)
-    yield services
-    services.stop()
+def made_services(settings: Settings) -> AppServices:
+    return make_services(settings)
 
 
 @pytest.fixture
-def http(settings: Settings, services: AppServices) -> FlaskClient:
-    client = create_app(settings, services).test_client()
+def http(app: Flask) -> FlaskClient:
+    client = app.test_client()
     client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {ADMIN_KEY}"
     return client
 

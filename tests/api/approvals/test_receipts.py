@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,28 +16,24 @@ from api.access.registry import AccessRegistry
 from api.approvals.receipts_schema import Receipt
 from api.services import AppServices
 from api.wiring import make_services
-from config.settings import ModelDefinition, RedisSettings, Settings
+from config.settings import ModelDefinition, Settings
 from fleet.configuration_digest import definition_digest
 from governance.authorization import Authorization
 from governance.platform_key import is_signed
 from governance.receipts import PREFIX
-from store.redis_connections import command_client
-from tests.api.conftest import ADMIN_KEY, KEY, OTHER_KEY, tenants
-from tests.conftest import ValkeyServer
+from tests.api.conftest import ADMIN_KEY, OTHER_KEY, tenants
 from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
-from tests.support.wsgi_answers import create_app, start_services
 
 BODY = b'{ "model":"alpha",  "input": "hello", "background": true }'
 SIGNED = Authorization("ops", "proposal", ("alice", "bob"))
 
 
 @pytest.fixture
-def settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
+def settings(shared_settings: Settings) -> Settings:
     known = tenants()
     known["one"] = replace(known["one"], receipts=True)
     return replace(
-        settings,
-        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        shared_settings,
         lease=LONG_LEASE,
         tenants=known,
         models={"alpha": ModelDefinition("alpha", "stub")},
@@ -47,16 +41,8 @@ def settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
 
 
 @pytest.fixture
-def services(settings: Settings) -> Iterator[AppServices]:
-    services = make_services(settings)
-    start_services(services)
-    yield services
-    services.stop()
-
-
-@pytest.fixture
-def client(settings: Settings) -> redis.Redis:
-    return command_client(settings)
+def made_services(settings: Settings) -> AppServices:
+    return make_services(settings)
 
 
 @pytest.fixture
@@ -65,13 +51,6 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
     platform.register()
     platform.load(slots=4)
     return platform
-
-
-@pytest.fixture
-def http(settings: Settings, services: AppServices) -> FlaskClient:
-    client = create_app(settings, services).test_client()
-    client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {KEY}"
-    return client
 
 
 def ask(http: FlaskClient, body: bytes = BODY, **headers: str) -> str:

@@ -11,7 +11,6 @@ import anthropic
 import openai
 import orjson
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from api.batches.line_job import UnreadJob, answer_of, caller_of, make_line_job
@@ -30,12 +29,10 @@ from scheduler.batches import BatchRow, BatchStore
 from scheduler.job import Job, JobRow, Status
 from store.errors import StokerError, UnknownModel
 from streams.events import End, Usage, VectorDelta
-from tests.api.conftest import KEY, OTHER_KEY, make_services
-from tests.support.api_fakes import make_fakes
+from tests.api.conftest import KEY, OTHER_KEY
 from tests.support.batch_lines import CHAT, chat_line, jsonl, parsed
 from tests.support.pdf_files import data_url_of, pdf
 from tests.support.waiting import scaled
-from tests.support.wsgi_answers import create_app, start_services
 
 LINES = jsonl(chat_line("a", "x", "demo"), chat_line("b", "x", "demo"))
 PARAMS: Any = {"model": "demo", "max_tokens": 5, "messages": [{"role": "user", "content": "x"}]}
@@ -50,19 +47,6 @@ def settings(shared_settings: Settings) -> Settings:
         batches=BatchSettings(max_active_per_tenant=3),
         files=FileSettings(max_bytes_per_tenant=10_000, keep_free_mib=0),
     )
-
-
-@pytest.fixture
-def services(settings: Settings) -> Iterator[AppServices]:
-    services = make_services(settings, make_fakes(settings))
-    start_services(services)
-    yield services
-    services.stop()
-
-
-@pytest.fixture
-def app(settings: Settings, services: AppServices) -> Flask:
-    return create_app(settings, services)
 
 
 @pytest.fixture

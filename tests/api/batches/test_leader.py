@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,17 +20,13 @@ from store.errors import StorageUnavailable
 from tests.api.conftest import KEY, make_services
 from tests.support.api_fakes import make_fakes
 from tests.support.batch_lines import CHAT
-from tests.support.wsgi_answers import start_services
 
 NOW = 1_000_000.0
 
 
 @pytest.fixture
-def services(shared_settings: Settings) -> Iterator[AppServices]:
-    services = make_services(shared_settings, make_fakes(shared_settings))
-    start_services(services)
-    yield services
-    services.stop()
+def settings(shared_settings: Settings) -> Settings:
+    return shared_settings
 
 
 def new_batch(services: AppServices, *lines: bytes) -> BatchRow:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import openai
 import pytest
@@ -20,13 +17,11 @@ from api.operations.queues_schema import CancelledRequest, CancelledTenant, Queu
 from api.services import AppServices
 from api.wiring import make_services
 from config.api_keys import digest_of
-from config.settings import ModelDefinition, RedisSettings, Settings
+from config.settings import ModelDefinition, Settings
 from governance.audit import AuditLog
-from tests.api.conftest import ADMIN_KEY, OTHER_KEY, tenants
-from tests.conftest import ValkeyServer
+from tests.api.conftest import ADMIN_KEY, OTHER_KEY
 from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.waiting import scaled, wait_until
-from tests.support.wsgi_answers import create_app, start_services
 
 BACKGROUND = {"model": "alpha", "input": "x", "background": True}
 STREAMED = {"model": "alpha", "messages": [{"role": "user", "content": "x"}], "stream": True}
@@ -36,30 +31,20 @@ NOT_WAITING = dict.fromkeys(
 
 
 @pytest.fixture
-def settings(shared_server: ValkeyServer, tmp_path: Path) -> Settings:
+def settings(shared_settings: Settings) -> Settings:
     return replace(
-        Settings(),
-        data_dir=tmp_path,
-        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        shared_settings,
         lease=LONG_LEASE,
         models={name: ModelDefinition(name, "stub") for name in ("alpha", "beta")},
-        tenants=tenants(),
     )
 
 
 @pytest.fixture
-def services(settings: Settings) -> Iterator[AppServices]:
+def made_services(settings: Settings) -> AppServices:
     services = make_services(settings)
     services[QueueNotes] = QueueNotes(services[QueueOrders], interval_s=0.05)
     services.background.append(services[QueueNotes].run)
-    start_services(services)
-    yield services
-    services.stop()
-
-
-@pytest.fixture
-def app(settings: Settings, services: AppServices) -> Flask:
-    return create_app(settings, services)
+    return services
 
 
 @pytest.fixture

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import redis
@@ -14,36 +11,23 @@ from flask.testing import FlaskClient
 
 from api.services import AppServices
 from api.wiring import make_services
-from config.settings import ModelDefinition, RedisSettings, Settings
-from tests.api.conftest import ADMIN_KEY, tenants
-from tests.conftest import ValkeyServer
+from config.settings import ModelDefinition, Settings
+from tests.api.conftest import ADMIN_KEY
 from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
-from tests.support.wsgi_answers import create_app, start_services
 
 
 @pytest.fixture
-def settings(shared_server: ValkeyServer, tmp_path: Path) -> Settings:
+def settings(shared_settings: Settings) -> Settings:
     return replace(
-        Settings(),
-        data_dir=tmp_path,
-        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        shared_settings,
         lease=LONG_LEASE,
         models={name: ModelDefinition(name, "stub") for name in ("org/beta", "alpha")},
-        tenants=tenants(),
     )
 
 
 @pytest.fixture
-def services(settings: Settings) -> Iterator[AppServices]:
-    services = make_services(settings)
-    start_services(services)
-    yield services
-    services.stop()
-
-
-@pytest.fixture
-def app(settings: Settings, services: AppServices) -> Flask:
-    return create_app(settings, services)
+def made_services(settings: Settings) -> AppServices:
+    return make_services(settings)
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from config.settings import ModelDefinition, RedisSettings, Settings
 from tests.api.conftest import ADMIN_KEY, KEY, OTHER_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
-from tests.support.wsgi_answers import create_app, start_services
 
 MODELS = {
     "demo": ModelDefinition("demo", "stub"),
@@ -64,24 +63,16 @@ def platform(settings: Settings) -> Iterator[SimulatedPlatform]:
 
 
 @pytest.fixture
-def services(settings: Settings, platform: SimulatedPlatform) -> Iterator[AppServices]:
+def made_services(settings: Settings, platform: SimulatedPlatform) -> AppServices:
     """Not those of fakes: the real ones."""
     assert platform is not None
-    services = make_services(settings)
-    start_services(services)
-    yield services
-    services.stop()
+    return make_services(settings)
 
 
 def _client(app: Flask, key: str) -> FlaskClient:
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = key
     return client
-
-
-@pytest.fixture
-def app(settings: Settings, services: AppServices) -> Flask:
-    return create_app(settings, services)
 
 
 @pytest.fixture
