@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import secrets
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from api.access.usage_schema import UsageReport
-from config.settings import RedisSettings, Settings
+from config.settings import Settings
 from scheduler.usage import EPOCH
 from stoker.cli import cli
 from tests.api.conftest import ADMIN_KEY, KEY
@@ -44,8 +42,8 @@ def fill(shared_server: ValkeyServer, settings: Settings) -> Iterator[Fill]:
 
 
 @pytest.fixture
-def settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
-    return replace(settings, redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"))
+def settings(shared_settings: Settings) -> Settings:
+    return shared_settings
 
 
 @pytest.fixture

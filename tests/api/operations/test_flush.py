@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +14,10 @@ import tasks.definitions
 from api.operations.admin_schema import OperationObject
 from api.operations.flush_schema import FlushPlan
 from api.wiring import make_services
-from config.settings import ModelDefinition, RedisSettings, Settings
+from config.settings import ModelDefinition, Settings
 from fleet.flush import FlushCount
 from fleet.load_request import LoadOutcome
-from tests.api.conftest import ADMIN_KEY, KEY, tenants
-from tests.conftest import ValkeyServer
+from tests.api.conftest import ADMIN_KEY, KEY
 from tests.support.audit import audit_of
 from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
@@ -28,14 +26,12 @@ FLUSH = "/v1/admin/cache/flush"
 
 
 @pytest.fixture
-def settings(shared_server: ValkeyServer, tmp_path: Any) -> Settings:
+def settings(shared_settings: Settings) -> Settings:
     models = {name: ModelDefinition(name, "stub") for name in ("alpha", "org/beta")}
-    return Settings(
-        data_dir=tmp_path,
-        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+    return replace(
+        shared_settings,
         lease=LONG_LEASE,
         models=models,
-        tenants=tenants(),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +10,8 @@ from flask.testing import FlaskClient
 
 from api.operations.hub_schema import HubFiles, HubModelList
 from api.wiring import make_services
-from config.settings import HubSettings, RedisSettings, Settings
-from tests.api.conftest import ADMIN_KEY, KEY, tenants
-from tests.conftest import ValkeyServer
+from config.settings import HubSettings, Settings
+from tests.api.conftest import ADMIN_KEY, KEY
 from tests.fleet.adding.gguf_bytes import gguf
 from tests.support.hub_server import HubServer, Repository, serving_hub
 from tests.support.wsgi_answers import create_app
@@ -26,12 +24,8 @@ def client_of(settings: Settings) -> FlaskClient:
 
 
 @pytest.fixture
-def settings(shared_server: ValkeyServer, tmp_path: Path) -> Settings:
-    return Settings(
-        data_dir=tmp_path,
-        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
-        tenants=tenants(),
-    )
+def settings(shared_settings: Settings) -> Settings:
+    return shared_settings
 
 
 @pytest.fixture

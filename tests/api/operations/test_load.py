@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -17,12 +16,11 @@ from api.http.strict_schema import SchemaMismatch
 from api.operations.load_schema import LoadRequestBody
 from api.wiring import make_services
 from backends.catalogue import BACKENDS
-from config.settings import ModelDefinition, RedisSettings, Settings
+from config.settings import ModelDefinition, Settings
 from fleet.catalogue import ModelCatalogue
 from fleet.fleet import Fleet
 from fleet.memory import DeviceMemory
-from tests.api.conftest import ADMIN_KEY, tenants
-from tests.conftest import ValkeyServer
+from tests.api.conftest import ADMIN_KEY
 from tests.seeds import RUNTIME_ADMIN_API
 from tests.support.audit import audit_of
 from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
@@ -100,7 +98,7 @@ IMAGES: dict[str, dict[str, Any]] = {"llama_server": {"llama_server_mmproj": "/m
 
 
 @pytest.fixture
-def loadable(shared_server: ValkeyServer, tmp_path: Any) -> Iterator[tuple[FlaskClient, SimulatedPlatform]]:
+def loadable(shared_settings: Settings) -> Iterator[tuple[FlaskClient, SimulatedPlatform]]:
     """The API over a real fleet: a model of each backend, and a worker that starts no replica."""
     models = {
         f"m-{name}": ModelDefinition(
@@ -116,13 +114,7 @@ def loadable(shared_server: ValkeyServer, tmp_path: Any) -> Iterator[tuple[Flask
     models["m-text"] = replace(
         text, name="m-text", options={**text.options, **dict.fromkeys(IMAGES["llama_server"])}
     )
-    settings = Settings(
-        data_dir=tmp_path,
-        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
-        lease=LONG_LEASE,
-        models=models,
-        tenants=tenants(),
-    )
+    settings = replace(shared_settings, lease=LONG_LEASE, models=models)
     client = redis.Redis.from_url(settings.redis.url)
     platform = SimulatedPlatform(client, settings)
     platform.register("w1")

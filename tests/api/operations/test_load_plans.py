@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,10 +14,9 @@ import tasks.definitions
 from api.operations.operation_plans_schema import LoadPlan, UnloadPlan
 from api.wiring import make_services
 from backends.catalogue import BACKENDS
-from config.settings import ModelDefinition, RedisSettings, Settings
+from config.settings import ModelDefinition, Settings
 from fleet.load_request import LoadRequest
-from tests.api.conftest import ADMIN_KEY, KEY, tenants
-from tests.conftest import ValkeyServer
+from tests.api.conftest import ADMIN_KEY, KEY
 from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
 
@@ -32,17 +31,11 @@ def model(name: str, backend: str, **options: object) -> ModelDefinition:
 
 
 @pytest.fixture
-def api(shared_server: ValkeyServer, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+def api(shared_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
     """The API over a real fleet, with a worker that starts no replica by itself."""
     models = [model("stub", "stub"), model("org/gguf", "llama_cpp"), model("other", "stub")]
     models += [model("exl", "exllamav3", exllama_cache_quant="8,8")]
-    settings = Settings(
-        data_dir=tmp_path,
-        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
-        lease=LONG_LEASE,
-        models={each.name: each for each in models},
-        tenants=tenants(),
-    )
+    settings = replace(shared_settings, lease=LONG_LEASE, models={each.name: each for each in models})
     monkeypatch.setattr(tasks.definitions, "notify_workers", lambda _: None)
     client = redis.Redis.from_url(settings.redis.url)
     platform = SimulatedPlatform(client, settings)

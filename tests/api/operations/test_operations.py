@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import redis
@@ -12,13 +10,12 @@ from flask.testing import FlaskClient
 
 from api.operations.admin_schema import MAX_TASK_IDS, OperationList
 from api.wiring import make_services
-from config.settings import FlowerSettings, ModelDefinition, RedisSettings, Settings
+from config.settings import FlowerSettings, ModelDefinition, Settings
 from fleet.flush import FlushScope
 from fleet.load_request import LoadRequest
 from governance.authorization import ADMIN_KEY as BY_KEY
 from governance.authorization import Authorization
-from tests.api.conftest import ADMIN_KEY, KEY, tenants
-from tests.conftest import ValkeyServer
+from tests.api.conftest import ADMIN_KEY, KEY
 from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
 
@@ -27,15 +24,13 @@ pytestmark = pytest.mark.rule("beyond/operations")
 
 
 @pytest.fixture
-def settings(shared_server: ValkeyServer, tmp_path: Any) -> Settings:
+def settings(shared_settings: Settings) -> Settings:
     models = {name: ModelDefinition(name, "stub", replica_max=40) for name in ("alpha", "org/beta")}
-    return Settings(
-        data_dir=tmp_path,
-        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+    return replace(
+        shared_settings,
         lease=LONG_LEASE,
         flower=FlowerSettings(url="http://127.0.0.1:5555"),
         models=models,
-        tenants=tenants(),
     )
 
 

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import secrets
-from typing import Any
+from dataclasses import replace
 
 import pytest
 import redis
 
 from api.operations.admin_schema import ModelDetail
 from api.wiring import make_services
-from config.settings import ModelDefinition, RedisSettings, Settings
+from config.settings import ModelDefinition, Settings
 from fleet.engine_report import EngineReport
 from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory, Gpu
-from tests.api.conftest import ADMIN_KEY, tenants
-from tests.conftest import ValkeyServer
+from tests.api.conftest import ADMIN_KEY
 from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
 
 
 @pytest.fixture
-def settings(shared_server: ValkeyServer, tmp_path: Any) -> Settings:
-    return Settings(
-        data_dir=tmp_path,
-        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+def settings(shared_settings: Settings) -> Settings:
+    return replace(
+        shared_settings,
         lease=LONG_LEASE,
         models={"org/beta": ModelDefinition("org/beta", "stub", replica_max=2)},
-        tenants=tenants(),
     )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import orjson
 import pytest
@@ -14,10 +12,9 @@ from flask.testing import FlaskClient
 
 from api.operations.workers_schema import WorkerList, WorkerObject
 from api.wiring import make_services
-from config.settings import ModelDefinition, RedisSettings, Settings
+from config.settings import ModelDefinition, Settings
 from fleet.memory import DeviceMemory, Gpu
-from tests.api.conftest import ADMIN_KEY, OTHER_KEY, tenants
-from tests.conftest import ValkeyServer
+from tests.api.conftest import ADMIN_KEY, OTHER_KEY
 from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app, start_services
 
@@ -32,15 +29,8 @@ GPU = Gpu(0, "GPU-a", "NVIDIA H200", 700, 1000, 0.5, 61, 300.0, 700.0)
 
 
 @pytest.fixture
-def settings(shared_server: ValkeyServer, tmp_path: Path) -> Settings:
-    return replace(
-        Settings(),
-        data_dir=tmp_path,
-        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
-        lease=LONG_LEASE,
-        models={"alpha": ModelDefinition("alpha", "stub")},
-        tenants=tenants(),
-    )
+def settings(shared_settings: Settings) -> Settings:
+    return replace(shared_settings, lease=LONG_LEASE, models={"alpha": ModelDefinition("alpha", "stub")})
 
 
 @pytest.fixture

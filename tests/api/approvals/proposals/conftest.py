@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,14 +17,12 @@ from config.settings import (
     GovernanceRule,
     GovernanceSettings,
     ModelDefinition,
-    RedisSettings,
     Settings,
     Tenant,
     default_rules,
 )
 from governance.audit import AuditLog
 from tests.api.conftest import ADMIN_KEY, tenants
-from tests.conftest import ValkeyServer
 from tests.support.signers import KeyHolder, configured
 from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
@@ -43,10 +39,9 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-def settings(tmp_path: Path, shared_server: ValkeyServer) -> Settings:
-    return Settings(
-        data_dir=tmp_path,
-        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+def settings(shared_settings: Settings) -> Settings:
+    return replace(
+        shared_settings,
         lease=LONG_LEASE,
         models={name: ModelDefinition(name, "stub", target_inflight=2) for name in ("alpha", "beta")},
         tenants={**tenants(), "fixed": Tenant("fixed", weight=2.0, configured=frozenset({"weight"}))},

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from api.inference.conversations.store import ConversationStore
 from api.services import AppServices
-from config.settings import RedisSettings, Settings
+from config.settings import Settings
 from store.async_connection import AsyncConnection
-from tests.api.conftest import make_services, tenants
-from tests.conftest import ValkeyServer
+from tests.api.conftest import make_services
 from tests.support.api_fakes import Fakes
 from tests.support.waiting import scaled
 from tests.support.wsgi_answers import start_services
 
 
 @pytest.fixture
-def settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
-    redis = RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}")
-    return replace(settings, redis=redis, tenants=tenants())
+def settings(shared_settings: Settings) -> Settings:
+    return shared_settings
 
 
 @pytest.fixture
