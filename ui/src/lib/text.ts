@@ -1107,7 +1107,6 @@ export const text = {
 		review: 'Review',
 		reviewOf: (subject: string) => `Review the proposal for ${subject}`,
 		back: 'All proposals',
-		missing: 'There is no such proposal, or it is kept no longer.',
 		signatures: 'Signatures',
 		signaturesOf: (count: number, threshold: number) => `${count} of ${threshold}`,
 		signedBy: (signer: string, at: string) => `${signer}, ${at}`,
@@ -1186,7 +1185,6 @@ export const text = {
 			started: 'That was the last signature: it has started.',
 			outdated: (reason: string) => `Your signature was the last one, but the proposal could not start: ${reason}`,
 			decided: 'The proposal was decided in the meantime.',
-			refused: 'The signature was refused. Nothing was done.',
 			insecure:
 				'This page has no secure connection (https, or this machine itself), so the browser cannot sign here. Sign with the command:',
 			unsupported: 'This browser cannot sign with Ed25519. Sign with the command:',
@@ -1200,7 +1198,6 @@ export const text = {
 				otherForm: 'The file has no private key in PEM. `stoker op keygen` makes one.',
 				notEd25519: 'The key is not an Ed25519 key. `stoker op keygen` makes one.'
 			},
-			unreadable: 'The file cannot be read.',
 			mismatches: {
 				otherProposal: 'The platform has answered with another proposal: nothing was signed.',
 				otherPlan: 'The plan that is shown is not the one that would be signed: nothing was signed.',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { highlighted } from '../../src/lib/services/highlight/highlighter';
-import { revealed, withoutHidden } from '../../src/lib/services/invisible';
+import { revealed } from '../../src/lib/services/invisible';
 import { columnsOf, countOf, entriesOf, isSmall, jsonText, parsedJson } from '../../src/lib/services/json_tree';
 import { settled } from '../../src/lib/services/markdown/settle';
 import { MarkdownStream } from '../../src/lib/services/markdown/stream';
@@ -49,7 +49,6 @@ test('hidden characters are revealed in code, and joiners that belong there are 
 	expect(revealed('👩\u200d💻')).toHaveLength(1);
 	expect(revealed('pass\u200bword')).toHaveLength(3);
 	expect(revealed('x\u{e0101}')).toEqual([{ text: 'x' }, { mark: 'U+E0101' }]);
-	expect(withoutHidden('invoice\u202efdp.exe')).toBe('invoice[U+202E]fdp.exe');
 });
 
 test('code is lines of pieces whose text is the code', () => {

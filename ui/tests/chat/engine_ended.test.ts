@@ -1,7 +1,7 @@
 import 'fake-indexeddb/auto';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { ApiProblem } from '../../src/lib/services/call';
-import { removeSetting } from '../../src/lib/storage/settings';
+import { putSetting } from '../../src/lib/storage/settings';
 import { KEPT, noteEnded } from '../../src/lib/stores/chat/ended_responses';
 
 const deleted: string[] = [];
@@ -17,7 +17,7 @@ vi.mock('../../src/lib/services/chat/answer_calls', () => ({
 beforeEach(async () => {
 	deleted.length = 0;
 	refusal = null;
-	await removeSetting('responses.ended');
+	await putSetting('responses.ended', undefined);
 });
 
 async function end(first: number, last: number): Promise<void> {

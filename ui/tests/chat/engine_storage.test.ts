@@ -6,7 +6,7 @@ import { newAnswer, newConversation, newUserMessage } from '../../src/lib/servic
 import { close, database, NAME } from '../../src/lib/storage/database';
 import { putWhole, readConversations, readWhole, removeConversations, removeEverything } from '../../src/lib/storage/conversations';
 import { readDraft } from '../../src/lib/storage/drafts';
-import { eachMessages, putAnswer, putMessages, readAnswer, readStreams } from '../../src/lib/storage/messages';
+import { putAnswer, readAnswer, readStreams } from '../../src/lib/storage/messages';
 import { VERSION } from '../../src/lib/storage/migrations';
 import { readSetting } from '../../src/lib/storage/settings';
 import old from './fixtures/database_1.json';
@@ -82,17 +82,4 @@ test('an answer and how far it was read are one write', async () => {
 	expect(await readAnswer(answer.id)).toEqual({ message: answer, stream });
 	await putAnswer({ ...answer, status: 'done' }, null);
 	expect(await readAnswer(answer.id)).toEqual({ message: { ...answer, status: 'done' } });
-});
-
-test('all messages are read, so many at a time', async () => {
-	const messages = Array.from({ length: 45 }, (_, at) => newUserMessage('c', null, String(at), []));
-	await putMessages(messages);
-	const sizes: number[] = [];
-	const found = new Set<string>();
-	for await (const batch of eachMessages(20)) {
-		sizes.push(batch.length);
-		for (const message of batch) found.add(message.id);
-	}
-	expect(sizes).toEqual([20, 20, 5]);
-	expect(found.size).toBe(45);
 });

@@ -5,7 +5,7 @@ import { ApiProblem } from '../../src/lib/services/call';
 import { newAnswer, type ToolResult } from '../../src/lib/services/chat/new_records';
 import { MAX_BEGUN, readBegun, withBegun } from '../../src/lib/services/tools/begun';
 import type { Tool, ToolOutput } from '../../src/lib/services/tools/tools';
-import { readSetting, removeSetting } from '../../src/lib/storage/settings';
+import { putSetting, readSetting } from '../../src/lib/storage/settings';
 import { ToolRun, type RunOptions } from '../../src/lib/stores/chat/tool_run.svelte';
 import { tools } from '../../src/lib/stores/chat/tools.svelte';
 
@@ -30,8 +30,8 @@ beforeEach(async () => {
 	tools.list = [tool('read'), tool('write')];
 	tools.read = () => Promise.resolve(); // the list is at hand
 	tools.consents = {};
-	await removeSetting('tools.consents');
-	await removeSetting('tools.begun');
+	await putSetting('tools.consents', undefined);
+	await putSetting('tools.begun', undefined);
 });
 
 function runOf(calls: ToolCall[] | AnswerMessage, changes: Partial<RunOptions> = {}): ToolRun {

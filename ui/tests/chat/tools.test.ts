@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AnswerMessage, Message, ToolCall } from '../../src/lib/chat_types';
 import { allow, consentTo, forget, readConsents } from '../../src/lib/services/tools/consent';
-import { CALLS, loopState, ROUNDS, stepOf } from '../../src/lib/services/tools/loop';
+import { CALLS, ROUNDS, roundsOf, stepOf } from '../../src/lib/services/tools/loop';
 import { argumentsOf, MAX_OUTPUT, offeredTools, outputOf, toolOf, type Tool } from '../../src/lib/services/tools/tools';
 
 const READ: Tool = {
@@ -105,33 +105,12 @@ describe('a consent that is remembered', () => {
 	});
 });
 
-describe('the loop of tools', () => {
-	const second = { ...CALL, id: 'call_2' };
-	test('is idle without calls, and while or after an answer that did not end well', () => {
-		expect(loopState([])).toEqual({ kind: 'idle' });
-		expect(loopState([user])).toEqual({ kind: 'idle' });
-		expect(loopState([user, answerWith([])])).toEqual({ kind: 'idle' });
-		for (const status of ['running', 'stopped', 'failed', 'cut'] as const) {
-			expect(loopState([user, answerWith([CALL], { status })])).toEqual({ kind: 'idle' });
-		}
-		expect(loopState([user, answerWith([CALL]), resultOf('call_1'), answerWith([])])).toEqual({ kind: 'idle' });
-		expect(loopState([resultOf('call_1')])).toEqual({ kind: 'idle' });
-	});
-	test('waits for the calls that have no result, then for an answer', () => {
-		const answer = answerWith([CALL, second]);
-		expect(loopState([user, answer])).toEqual({ kind: 'calls', answer, calls: [CALL, second] });
-		expect(loopState([user, answer, resultOf('call_1')])).toEqual({ kind: 'calls', answer, calls: [second] });
-		const whole = [user, answer, resultOf('call_2'), resultOf('call_1')];
-		expect(loopState(whole)).toEqual({ kind: 'answer', leaf: 't_call_1', isAtLimit: false });
-	});
-	test('stops at its bound, until a person lets it go on', () => {
-		const round = [answerWith([CALL]), resultOf('call_1')];
-		const rounds = (count: number): Message[] => [user, ...Array.from({ length: count }, () => round).flat()];
-		expect(loopState(rounds(ROUNDS - 1))).toMatchObject({ isAtLimit: false });
-		expect(loopState(rounds(ROUNDS))).toMatchObject({ kind: 'answer', isAtLimit: true });
-		expect(loopState(rounds(ROUNDS + 1))).toMatchObject({ isAtLimit: false });
-		expect(loopState([...rounds(ROUNDS), user, ...round])).toMatchObject({ isAtLimit: false });
-	});
+test('the rounds of tools are counted from the last message of a person', () => {
+	const round = [answerWith([CALL]), resultOf('call_1')];
+	const rounds = (count: number): Message[] => [user, ...Array.from({ length: count }, () => round).flat()];
+	expect(roundsOf(rounds(ROUNDS))).toBe(ROUNDS);
+	expect(roundsOf([...rounds(ROUNDS), answerWith([])])).toBe(ROUNDS);
+	expect(roundsOf([...rounds(ROUNDS), user, ...round])).toBe(1);
 });
 
 describe('a call', () => {

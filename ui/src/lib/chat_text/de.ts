@@ -62,7 +62,6 @@ export const de: ChatText = {
 		removed: (title) => `„${title}“ wurde gelöscht.`,
 		undo: 'Rückgängig',
 		save: 'Speichern',
-		cancel: 'Abbrechen',
 		close: 'Schließen',
 		removeAll: 'Alle Unterhaltungen löschen',
 		removeAllWarning:
@@ -165,7 +164,6 @@ export const de: ChatText = {
 		codeLong: 'Die letzte Anfrage als Code zeigen',
 		showAll: 'Alles zeigen',
 		showLess: 'Weniger zeigen',
-		actions: 'Aktionen',
 		branch: (at, of) => `Fassung ${at} von ${of}`,
 		earlierBranch: 'Frühere Fassung',
 		laterBranch: 'Spätere Fassung',

@@ -45,13 +45,6 @@ export function revealed(text: string, where: 'code' | 'prose' = 'code'): Piece[
 	return pieces;
 }
 
-/** The text with its hidden characters written out (`U+202E`), for attributes and places without markup. */
-export function withoutHidden(text: string): string {
-	return revealed(text)
-		.map((piece) => ('text' in piece ? piece.text : `[${piece.mark}]`))
-		.join('');
-}
-
 function codePoint(character: string): string {
 	return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 }

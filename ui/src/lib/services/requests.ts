@@ -6,7 +6,6 @@ import { text } from '$lib/text';
 export type EndedRequest = components['schemas']['RequestObject'];
 export type RequestPage = components['schemas']['RequestList'];
 export type RequestTexts = components['schemas']['RequestTextsObject'];
-export type RequestStatus = EndedRequest['status'];
 
 /** `since` (inclusive) and `until` (exclusive) as ISO 8601 with a zone. */
 export type RequestFilters = Readonly<Record<string, string>>;

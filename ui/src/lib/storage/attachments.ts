@@ -1,10 +1,6 @@
 import type { Attachment } from '$lib/chat_types';
 import { database } from './database';
 
-export async function readAttachment(id: string): Promise<Attachment | undefined> {
-	return (await database()).get('attachments', id);
-}
-
 /** Those that exist of these ids, in their order. */
 export async function readAttachments(ids: string[]): Promise<Attachment[]> {
 	const tx = (await database()).transaction('attachments');
@@ -19,14 +15,4 @@ export async function putAttachment(attachment: Attachment): Promise<void> {
 export async function removeAttachments(ids: string[]): Promise<void> {
 	const tx = (await database()).transaction('attachments', 'readwrite');
 	await Promise.all([...ids.map((id) => tx.store.delete(id)), tx.done]);
-}
-
-/** The bytes of all attachments. */
-export async function attachmentBytes(): Promise<number> {
-	let bytes = 0;
-	const tx = (await database()).transaction('attachments');
-	for await (const { value } of tx.store) {
-		bytes += value.content.size + value.pages.reduce((sum, page) => sum + page.size, 0);
-	}
-	return bytes;
 }

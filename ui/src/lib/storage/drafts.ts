@@ -5,10 +5,6 @@ export async function readDraft(id: string): Promise<Draft | undefined> {
 	return (await database()).get('drafts', id);
 }
 
-export async function readDrafts(): Promise<Draft[]> {
-	return (await database()).getAll('drafts');
-}
-
 export async function putDraft(draft: Draft): Promise<void> {
 	await (await database()).put('drafts', draft);
 }

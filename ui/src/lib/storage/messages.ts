@@ -56,15 +56,3 @@ export async function readAnswer(id: string): Promise<{ message?: Message; strea
 export async function readStreams(): Promise<StreamRecord[]> {
 	return (await database()).getAll('streams');
 }
-
-/** All messages, so many at a time, so that a search leaves room for others. */
-export async function* eachMessages(batch = 200): AsyncGenerator<Message[]> {
-	let range: IDBKeyRange | undefined;
-	for (;;) {
-		const found: Message[] = await (await database()).getAll('messages', range, batch);
-		if (found.length > 0) yield found;
-		const last = found.at(-1);
-		if (!last || found.length < batch) return;
-		range = IDBKeyRange.lowerBound(last.id, true);
-	}
-}

@@ -8,7 +8,3 @@ export async function readSetting(name: string): Promise<unknown> {
 export async function putSetting(name: string, value: unknown): Promise<void> {
 	await (await database()).put('settings', value, name);
 }
-
-export async function removeSetting(name: string): Promise<void> {
-	await (await database()).delete('settings', name);
-}

@@ -24,25 +24,6 @@ export type CallStep =
 	/** It cannot be made: the model gets the reason. */
 	| { kind: 'invalid'; reason: 'unknown' | 'arguments' | 'tooMany' };
 
-export type LoopState =
-	| { kind: 'idle' }
-	/** These calls have no result. */
-	| { kind: 'calls'; answer: AnswerMessage; calls: ToolCall[] }
-	/** All calls have results: the next answer goes below `leaf`. */
-	| { kind: 'answer'; leaf: string; isAtLimit: boolean };
-
-/** The state of the loop on a branch (from its first message to its leaf). */
-export function loopState(path: readonly Message[]): LoopState {
-	const at = path.findLastIndex((message) => message.role !== 'tool');
-	const answer = path[at];
-	const leaf = path.at(-1);
-	if (answer?.role !== 'assistant' || answer.status !== 'done' || answer.calls.length === 0 || !leaf) return { kind: 'idle' };
-	const results = new Set(path.slice(at + 1).map((message) => (message.role === 'tool' ? message.callId : '')));
-	const calls = answer.calls.filter((call) => !results.has(call.id));
-	if (calls.length > 0) return { kind: 'calls', answer, calls };
-	return { kind: 'answer', leaf: leaf.id, isAtLimit: roundsOf(path) % ROUNDS === 0 };
-}
-
 /** How many answers with calls follow the last message of a person. */
 export function roundsOf(path: readonly Message[]): number {
 	const from = path.findLastIndex((message) => message.role === 'user');
