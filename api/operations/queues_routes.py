@@ -65,8 +65,8 @@ def retrieve_queue_place(id: str) -> Response:
         if row.status is Status.QUEUED:
             order, places = await services[QueueOrders].places(row.model, [id])
             place = places.get(id)
-            if place is None:  # it has left the queue in between
-                row = _found(id, await services[AsyncLedger].lookup(id, tenant))  # its person is checked above
+            if place is None:  # it has left the queue in between; the person was checked above
+                row = _found(id, await services[AsyncLedger].lookup(id, tenant))
         send_json(connection, _serialize_place(row, order, place))
 
     return DetachedResponse(serve)

@@ -501,14 +501,6 @@ class FakeUsage:
         ]
 
 
-class FakeReaper:
-    def start(self) -> None:
-        pass
-
-    def stop(self) -> None:
-        pass
-
-
 class FakeAudit:
     def __init__(self, store: ChainStore) -> None:
         self.store = store

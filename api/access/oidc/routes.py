@@ -22,8 +22,6 @@ from config.oidc_schema import SIGN_IN_PAGE
 
 routes = RouteGroup("oidc", __name__)
 
-MAX_ORIGIN = 512
-
 
 @routes.endpoint(
     "/v1/session/oidc",

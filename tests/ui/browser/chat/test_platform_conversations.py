@@ -23,8 +23,6 @@ from tests.ui.browser.cuttable_proxy import CuttableProxy
 
 pytestmark = pytest.mark.browser
 
-CLOUD = ", kept on the platform"
-
 
 def keep_on_platform(chat: ChatPage) -> None:
     """Let new conversations of this browser be kept on the platform."""
