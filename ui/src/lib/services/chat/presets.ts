@@ -1,4 +1,5 @@
 import type { AnswerFormat, ChatSettings, Preset } from '$lib/chat_types';
+import { newSettings } from '$lib/services/chat/new_records';
 import { problemOfValue } from '$lib/services/chat/parameters';
 
 /** What comes from outside (a link, a file, an older version of the pages) has to fit these bounds. */
@@ -13,15 +14,7 @@ const FORMAT_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 const EFFORTS: readonly ChatSettings['reasoning'][] = ['default', 'off', 'low', 'medium', 'high'];
 
-export const NO_SETTINGS: ChatSettings = {
-	model: null,
-	secondModel: null,
-	instructions: '',
-	parameters: {},
-	reasoning: 'default',
-	tools: [],
-	format: null
-};
+export const NO_SETTINGS = newSettings();
 
 /** A preset without its id: what a link, a file and the form have. */
 export type PresetContent = Omit<Preset, 'id'>;
