@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/_qSmbKUv.js";export{m as component};

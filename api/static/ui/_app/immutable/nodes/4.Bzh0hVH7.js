@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/_qSmbKUv.js";export{e as component};

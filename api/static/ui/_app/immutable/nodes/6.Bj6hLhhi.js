@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/S2ErX_GW.js";export{m as component};
