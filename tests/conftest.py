@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import re
 import secrets
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from config import ports
 from config.settings import ModelDefinition, RedisSettings, Settings
 from stoker.valkey import allocator_environment
 from tests.support.quick_run import QuickRun
+from tests.support.selected_files import SELECTING, may_be_selected, missing_names
 from tests.support.waiting import TIME_FACTOR, scaled
 from tests.support.whole_folders import WholeFolders
 
@@ -39,8 +40,8 @@ hypothesis_settings.register_profile(
 hypothesis_settings.register_profile("quick", deadline=None, print_blob=True, max_examples=20)
 hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
-"""In a file whose tests are all slow."""
+MISSING_NAMES = pytest.StashKey[set[str]]()
+"""Of the config of a run: the names of marks that collected files lack, each with its file."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -70,10 +71,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import a file whose tests are all slow when these do not run."""
-    if config.getoption("--slow") != "without" or not collection_path.name.startswith("test_"):
+    """Do not import a file that has no test of this run."""
+    expression, slow = config.getoption("-m"), config.getoption("--slow")
+    if not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
         return None
-    return ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
+    return not may_be_selected(collection_path.read_text(encoding="utf-8"), expression, slow) or None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -94,6 +96,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     scale_timeouts(config, items)
+    config.stash[MISSING_NAMES] = files_without_names(items)
     rule, slow = config.getoption("--rule"), config.getoption("--slow")
 
     def is_selected(item: pytest.Item) -> bool:
@@ -102,6 +105,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     config.hook.pytest_deselected(items=[item for item in items if not is_selected(item)])
     items[:] = [item for item in items if is_selected(item)]
+
+
+def files_without_names(items: list[pytest.Item]) -> set[str]:
+    """The names of marks that files lack (see `tests.support.selected_files`), each with its file."""
+    marks: dict[Path, set[str]] = defaultdict(set)
+    for item in items:
+        marks[item.path].update(mark.name for mark in item.iter_markers())
+    return {
+        f"{path}: {name}"
+        for path, names in marks.items()
+        if not SELECTING.isdisjoint(names)
+        for name in missing_names(path.read_text(encoding="utf-8"), names)
+    }
 
 
 def scale_timeouts(config: pytest.Config, items: list[pytest.Item]) -> None:

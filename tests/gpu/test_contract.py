@@ -13,7 +13,7 @@ from tests.backends.exllamav3 import test_exllamav3
 from tests.backends.llama_cpp import test_llama_cpp
 from tests.gpu.conftest import needs
 
-pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.gpu, pytest.mark.engines, pytest.mark.timeout(900)]
 
 
 class TestLlamaCpp(test_llama_cpp.TestLlamaCpp):

@@ -13,7 +13,7 @@ from tests.backends.contract_lora import LoraContract
 from tests.backends.vllm.vllm_contract import MARKS
 from tests.support import tiny_lora
 
-pytestmark = list(MARKS)
+pytestmark = [pytest.mark.engines, *MARKS]
 
 
 def model(backend: str, checkpoint: Path, loras: dict[str, Path]) -> ModelDefinition:

@@ -10,7 +10,7 @@ from config.settings import ModelDefinition
 from tests.backends.contract_embedding import EmbeddingContract
 from tests.backends.vllm.vllm_contract import MARKS
 
-pytestmark = list(MARKS)
+pytestmark = [pytest.mark.engines, *MARKS]
 
 
 class TestVllmVectors(EmbeddingContract):

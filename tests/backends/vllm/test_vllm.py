@@ -13,7 +13,7 @@ from generation.generation import Tool
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.vllm.vllm_contract import MARKS, VllmContract
 
-pytestmark = list(MARKS)
+pytestmark = [pytest.mark.engines, *MARKS]
 
 
 class TestVllm(VllmContract):

@@ -22,7 +22,7 @@ from tests.backends.contract_models import ZEROS, GrammarModelContract
 from tests.support.process_groups import core_of, group_is_gone, members
 from tests.support.waiting import scaled
 
-MARKS = (pytest.mark.engines, pytest.mark.timeout(400), pytest.mark.rule("field/llama-server-vllm-serve"))
+MARKS = (pytest.mark.timeout(400), pytest.mark.rule("field/llama-server-vllm-serve"))
 
 NORWAY = (
     Message("user", text_content("What is the capital of Norway?")),

@@ -12,7 +12,7 @@ from tests.backends.conftest import Launched
 from tests.backends.vllm.vllm_contract import MARKS, VllmContract
 from tests.support.waiting import scaled
 
-pytestmark = list(MARKS)
+pytestmark = [pytest.mark.engines, *MARKS]
 
 
 class TestVllmServe(VllmContract):
