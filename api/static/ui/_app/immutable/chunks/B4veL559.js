@@ -1,1 +1,0 @@
-import"./BnNMhbo8.js";

@@ -1,0 +1,1 @@
+import"./C5uGj-Yf.js";

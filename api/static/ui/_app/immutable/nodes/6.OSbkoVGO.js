@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/QzVirR7l.js";export{m as component};
