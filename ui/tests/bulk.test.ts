@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { beginEach, canBegin, forEach, memoryOf, timeOf, type BulkEntry } from '../src/lib/services/bulk';
+import { beginEach, canBegin, effectOf, forEach, memoryOf, timeOf, type BulkEntry } from '../src/lib/services/bulk';
 
 const LOAD = { operation: 'model-load', begins: true, problem: null, eta: 12, workers: ['gpu0', 'gpu1'], memory: { neededMB: 100 } };
 const UNLOAD = { operation: 'model-unload', begins: true, problem: null, eta: null, freesMB: 40 };
@@ -14,6 +14,17 @@ test('an action begins where its plan says so, and not twice', () => {
 	expect(canBegin(entry({ ...LOAD, begins: false }))).toBe(false);
 	expect(canBegin(entry({ ...LOAD, problem: { message: 'no memory' } }))).toBe(false);
 	expect(canBegin(entry(LOAD, { isBegun: true }))).toBe(false);
+});
+
+test('what happens to a model is a warning where it failed last as configured, and red where it is refused', () => {
+	expect(effectOf(entry({ ...LOAD, lastError: null }))).toEqual({ words: 'Begins on gpu0, gpu1', tone: 'plain' });
+	const failed = effectOf(entry({ ...LOAD, lastError: 'boom' }));
+	expect(failed).toEqual({ words: 'Begins on gpu0, gpu1. So configured it has failed last: boom', tone: 'wait' });
+	const refused = { words: 'Refused: no memory', tone: 'bad' };
+	expect(effectOf(entry({ ...LOAD, lastError: 'boom', problem: { message: 'no memory' } }))).toEqual(refused);
+	expect(effectOf(entry({ ...LOAD, lastError: 'boom', begins: false })).tone).toBe('plain');
+	expect(effectOf(entry({ ...LOAD, lastError: 'boom' }, { isBegun: true }))).toEqual({ words: 'Begun', tone: 'plain' });
+	expect(effectOf(entry({ ...UNLOAD, runningRequests: 1, waitingRequests: 0 })).words).toBe('1 running request finishes, 0 waiting fail');
 });
 
 test('a load needs the memory of all its replicas, and an unload frees what it took', () => {

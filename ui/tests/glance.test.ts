@@ -56,10 +56,11 @@ test('the live workers with the least memory left come first, and those of unkno
 });
 
 test('of the models that are not loaded those of the latest loads come first', () => {
-	const model = (name: string, at: number | null, runtime_state = 'unloaded') =>
-		({ name, runtime_state, last_load: at === null ? null : { at, override: {}, replicas: null } }) as unknown as Model;
-	const models = [model('b', null), model('a', null), model('old', 1), model('loaded', 9, 'loaded'), model('new', 2, 'failed')];
-	expect(modelsToLoad(models, 3).map(({ name }) => name)).toEqual(['new', 'old', 'a']);
+	const model = (name: string, at: number | null, runtime_state = 'unloaded', loaded_at: number | null = null) =>
+		({ name, runtime_state, loaded_at, last_load: at === null ? null : { at, override: {}, replicas: null } }) as unknown as Model;
+	const byItself = model('by configuration', null, 'unloaded', 3);
+	const models = [model('b', null), model('a', null), model('old', 1), byItself, model('loaded', 9, 'loaded'), model('new', 2, 'failed', 1)];
+	expect(modelsToLoad(models, 4).map(({ name }) => name)).toEqual(['by configuration', 'new', 'old', 'a']);
 	expect(modelsToLoad([model('loaded', 9, 'loaded')], 3)).toEqual([]);
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LoadPlan } from '../src/lib/services/load_calls';
-import { barInWords, barsOf, MOST_BARS, shortOf, WIDTH, type Bar, type PartKind } from '../src/lib/services/memory_bar';
+import { barInWords, barsOf, MOST_BARS, needInWords, shortOf, WIDTH, type Bar, type PartKind } from '../src/lib/services/memory_bar';
 
 type Device = LoadPlan['memory']['devices'][number];
 
@@ -52,6 +52,11 @@ test('the parts of a load that fits fill the bar from the left, without gaps, to
 	}
 	expect(at).toBeCloseTo(WIDTH, 1);
 	expect(bar.end).toBe(WIDTH);
+});
+
+test('the need of a replica has its source, unless it is unknown', () => {
+	expect(needInWords({ neededMB: 8192, source: 'observed_load_delta' })).toBe('8.0 GiB (measured at the last load)');
+	expect(needInWords({ neededMB: null, source: 'unavailable' })).toBe('unknown');
 });
 
 test('a larger cache moves the bar', () => {

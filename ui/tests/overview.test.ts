@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { ALERT_TABLE, valueOf } from '../src/lib/services/alert_table';
 import { isLate, type Alert } from '../src/lib/services/alerts';
 import { attentionOf, countAcknowledged, keyOf, problemsOf, type Attention } from '../src/lib/services/attention';
-import { largest, latest, MARGIN, nearest, pathOf, roundTop, segments, sum, timeAt, timesOf, xOf, yOf } from '../src/lib/services/chart';
+import { DOT, dotsOf, largest, lastKnown, latest, MARGIN, nearest, pathOf, roundTop, segments, sum, timeAt, timesOf, xOf, yOf } from '../src/lib/services/chart';
+import { readingInWords, readingOf, valuesOf } from '../src/lib/services/chart_values';
 import type { Model } from '../src/lib/services/feed_events';
 import { choiceOf, chosenSubject, errorsOf, joined, queryOf, rangeOf, requestsQuery, subjectOf, type Sample } from '../src/lib/services/recent_metrics';
 import { servedHereOnly, type Worker } from '../src/lib/services/workers';
@@ -19,10 +20,17 @@ const [left, low] = [MARGIN.left, 50 + MARGIN.top];
 
 test('a path ends at the right, and the top of the scale is at the top', () => {
 	expect(pathOf([at(0, 0), at(3_600, 50)], scale, 5_000)).toBe(`M${left} ${low}L${left + 100} ${MARGIN.top}`);
-	expect(pathOf([at(1_800, 25)], scale, 16)).toBe(`M${left + 50} ${low - 25}h1`);
 	expect(pathOf([], scale, 16)).toBe('');
 	expect(yOf(70, scale)).toBe(MARGIN.top); // a value above a given top stays within the chart
 	expect(timeAt(xOf(1_800, scale), scale)).toBe(1_800);
+});
+
+test('the points of a line that is too narrow to be seen are dots', () => {
+	expect([pathOf([at(1_800, 25)], scale, 16), dotsOf([at(1_800, 25)], scale, 16)]).toEqual(['', `M${left + 50} ${low - 25}h0`]);
+	const narrow = [at(0, 0), at(36, 50)]; // 36 s are 1 px
+	expect(dotsOf([...narrow, at(1_800, null), at(1_836, 25)], scale, 40)).toBe(`M${left} ${low}h0M${left + 1} ${MARGIN.top}h0M${left + 51} ${low - 25}h0`);
+	const wide = Array.from({ length: DOT + 1 }, (_, place) => at(36 * place));
+	expect([dotsOf(wide, scale, 40), dotsOf([], scale, 40)]).toEqual(['', '']);
 });
 
 test('the top of an axis is round, and its times are round in local time', () => {
@@ -81,9 +89,34 @@ test('errors are summed by code, the most frequent first', () => {
 });
 
 test('an old value is not the latest one', () => {
-	expect([latest([at(100, 7)], 105, 20), latest([at(100, 7)], 200, 20), latest([], 1, 20)]).toEqual([7, null, null]);
+	expect([latest([at(100, 7)], 105, 20), latest([at(100, 7)], 200, 20), latest([], 1, 20)]).toEqual([at(100, 7), undefined, undefined]);
+	expect([lastKnown([at(1, 0), at(2, null)]), lastKnown([at(1, null)])]).toEqual([at(1, 0), undefined]);
 	expect(largest([at(1, null), at(2, 3)])).toBe(3);
 	expect([sum([at(1, null), at(2, 3), at(3, 4)]), sum([])]).toEqual([7, 0]);
+});
+
+test('a value of requests is unknown after a gap only, and else missing since no request ended or none had it', () => {
+	const measured = { queue_wait_p95_ms: null, output_tokens_per_s: null, gpu_utilization: null, memory_used_mib: 0 };
+	const samples = [null, 0, 0.5].map((requests_per_s) => ({ ...measured, at: 10, requests_per_s })) as Sample[];
+	const none = (measure: 'queue_wait_p95_ms' | 'output_tokens_per_s' | 'gpu_utilization') => valuesOf(samples, measure).map((point) => point.none);
+	expect(none('queue_wait_p95_ms')).toEqual([undefined, 'no requests', '–']);
+	expect(none('output_tokens_per_s')).toEqual([undefined, undefined, undefined]);
+	expect(none('gpu_utilization')).toEqual([undefined, '–', '–']); // of a model that is not loaded
+	expect(valuesOf([{ ...samples[1], queue_wait_p95_ms: 9 } as Sample], 'queue_wait_p95_ms')).toEqual([{ at: 10, value: 9, none: undefined }]);
+});
+
+test('a latest value that is missing has the last known one with its age, and a chosen one has not', () => {
+	const of = (points: Parameters<typeof readingOf>[0]['points'], now: number, place = -1, isCount = false) =>
+		readingInWords(readingOf({ label: 'Median', points }, { place, now, longest: 20, isCount, format: (value) => `${value} ms` }));
+	const idle = { at: 90, value: null, none: 'no requests' };
+	expect(of([at(20, 9), at(30, 5), idle], 95)).toBe('Median: latest no requests, last 5 ms (1 min 5 s ago), at most 9 ms');
+	expect(of([at(20, 9), at(30, 5), idle], 95, 2)).toBe('Median: latest no requests, at most 9 ms');
+	expect(of([idle], 95)).toBe('Median: latest no requests');
+	expect([of([at(30, 5)], 95), of([], 95)]).toEqual(['Median: latest unknown, last 5 ms (1 min 5 s ago), at most 5 ms', 'Median: latest unknown']);
+	expect([of([at(20, 9), at(30, 5), at(90, null)], 95, -1, true), of([at(90, null)], 95, -1, true)]).toEqual([
+		'Median: 14 ms in all, at most 9 ms',
+		'Median: latest unknown'
+	]);
 });
 
 test('new samples join earlier ones, each once and within the span', () => {

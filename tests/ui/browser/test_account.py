@@ -59,7 +59,9 @@ def test_a_tenant_s_key_shows_its_own_account(
     page.get_by_role("img", name=f"Tokens of the month: {used} of 1,000").wait_for()
     page.get_by_text("; an alert from 50 %").wait_for()
     assert "all free again in" in page.locator("[data-limit=Requests]").inner_text()
+    page.get_by_role("heading", name="Refused with 429 or 503").wait_for()
     page.get_by_text("429 rate_limit_exceeded: 1 in 5 minutes, 1 in an hour").wait_for()
+    page.get_by_text("refused with other codes are not counted here").wait_for()
     check_usage(page, usage_of(page, "Usage by model and key"), tmp_path)
     keys = page.get_by_role("table", name="API keys")
     assert keys.locator("tbody").count() == 1

@@ -391,13 +391,13 @@ def test_the_memory_bar_follows_the_context_and_a_capped_one_is_explained(
 
     narrow, wide = width("256"), width("1024")
     assert wide > narrow
-    assert re.search("Up to [0-9,]+ fit into the memory now", context.inner_text())
+    assert re.search("The model was made for [0-9,]+ tokens; they fit", context.inner_text())
     planned(page, {"llama_server_n_ctx": 50_000}, lambda: enter(context, "50000"))
     dialog.get_by_text(re.compile("^[0-9,]+ of 50,000 tokens$")).wait_for()
     note = context.get_by_text("was made for")
     assert "of the 50000 of llama_server_n_ctx" in note.inner_text()
     assert note.get_attribute("id") in control(context).get_attribute("aria-describedby")
-    dialog.get_by_role("button", name=re.compile("^Largest context that fits")).click()
+    dialog.get_by_role("button", name=re.compile("^Largest context of the model")).click()
     assert 256 <= command(dialog)["llama_server_n_ctx"] < 50_000
 
 
@@ -497,6 +497,10 @@ def test_a_failed_model_is_repaired_or_dismissed_and_its_error_is_text(
     assert link.get_attribute("href").endswith("/admin/model?name=broken#log")
     dialog = open_form(page, "broken", "Repair")
     assert command(dialog) == {"stub_colour": "blue"}
+    verdict(dialog).get_by_text("With these settings the model has failed last:").wait_for()
+    assert HOSTILE in verdict(dialog).inner_text()
+    assert verdict(dialog).locator(".text-good").count() == 0, "it may fail again"
+    dialog.get_by_text("unknown", exact=True).wait_for()  # the need, whose source is not known either
     before = platform.model("broken")["operation_id"]
     dialog.get_by_role("button", name="Repair", exact=True).click()
     dialog.wait_for(state="detached")

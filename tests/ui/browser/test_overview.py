@@ -122,6 +122,9 @@ def test_the_charts_are_those_of_a_chosen_model_or_tenant(
     page.get_by_role("img", name=re.compile(r"^Requests, .*Running: ")).wait_for()
     assert page.get_by_role("heading", name="Memory in use").count() == 0
     check_accessible(page)
+    choice.select_option(label="Model broken")
+    idle = re.compile(r"^Wait in the queue, .*percentile: latest no requests; Median: latest no requests$")
+    page.get_by_role("img", name=idle).wait_for(timeout=scaled(20_000))
 
 
 def test_the_charts_show_the_tokens_of_a_request_while_it_runs(

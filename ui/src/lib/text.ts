@@ -207,6 +207,7 @@ export const text = {
 			nothing: 'Nothing: it is loaded or loading already',
 			notLoaded: 'Nothing: it is not loaded',
 			refused: (reason: string) => `Refused: ${reason}`,
+			failedLast: (begins: string, error: string) => `${begins}. So configured it has failed last: ${error}`,
 			begun: 'Begun',
 			sum: (size: string) => `${size} in all`
 		},
@@ -330,6 +331,9 @@ export const text = {
 		presetsOf: (fields: readonly string[]) => fields.join(', '),
 		largest: (tokens: string) => `Largest context that fits: ${tokens}`,
 		largestNow: (tokens: string) => `Up to ${tokens} fit into the memory now.`,
+		whole: (tokens: string) => `Largest context of the model: ${tokens}`,
+		madeFor: (tokens: string) => `The model was made for ${tokens} tokens; they fit.`,
+		madeForEach: (tokens: string, atOnce: number) => `The model was made for ${tokens} tokens; those of ${atOnce} requests at once fit.`,
 		lastSettings: (time: string) => `Use the settings of the load of ${time}`,
 		lastIsApplied: 'The settings of the last load are filled in.',
 		leftOut: (names: readonly string[]) => `Not filled in, as a load from here cannot set them: ${names.join(', ')}.`,
@@ -1038,8 +1042,9 @@ export const text = {
 		now: (priority: string) => `What is used now. Requests run with priority ${priority.toLowerCase()} at most.`,
 		models: (names: string) => `This key may use: ${names}.`,
 		free: (time: string) => `all free again in ${time}`,
-		refusals: 'Refused lately',
-		noRefusals: 'No request was refused within the last hour.',
+		refusals: 'Refused with 429 or 503',
+		noRefusals: 'No request was refused with 429 or 503 within the last hour.',
+		otherRefusals: '429: a limit was met. 503: the platform could not serve the request then. Requests that were refused with other codes are not counted here.',
 		texts: 'Prompts and answers',
 		keepsTexts: (keeps: boolean) =>
 			keeps
@@ -1585,8 +1590,11 @@ export const text = {
 			unknown: 'Not known: nothing was counted in this time.'
 		},
 		chart: (title: string, range: string, values: string) => `${title}, the last ${range}. ${values}`,
-		chartLine: (label: string, latest: string, most: string) => `${label}: latest ${latest}, at most ${most}`,
-		chartSum: (label: string, sum: string, most: string) => `${label}: ${sum}, at most ${most}`,
+		chartLine: (label: string, latest: string) => `${label}: latest ${latest}`,
+		chartSum: (label: string, sum: string) => `${label}: ${sum}`,
+		lastKnown: (value: string, age: string) => `last ${value} (${age} ago)`,
+		noRequests: 'no requests',
+		noValue: '–',
 		chartTime: (title: string) => `${title}: a time`,
 		inAll: (value: string) => `${value} in all`,
 		latest: 'The latest values',

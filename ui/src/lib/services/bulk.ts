@@ -1,5 +1,6 @@
 import { asProblem, type ApiProblem } from '$lib/services/call';
 import { load, planLoad, planUnload, unload, type LoadPlan, type UnloadPlan } from '$lib/services/load_calls';
+import { text } from '$lib/text';
 
 /** Actions on several things: loads and unloads of models, with what each would do. */
 
@@ -63,6 +64,21 @@ export async function beginEach(
 	}
 }
 
+/** What happens to a model, in words: `wait` if it may fail as it did last, `bad` if it does not begin. */
+export function effectOf({ plan, problem, isBegun }: BulkEntry): { words: string; tone: 'bad' | 'wait' | 'plain' } {
+	const words = text.models.bulk;
+	const refusal = problem ?? plan?.problem;
+	if (isBegun) return { words: words.begun, tone: 'plain' };
+	if (refusal) return { words: words.refused(refusal.message), tone: 'bad' };
+	if (!plan) return { words: words.asking, tone: 'plain' };
+	if (plan.operation === 'model-unload') {
+		return { words: plan.begins ? text.load.plan.drains(plan.runningRequests, plan.waitingRequests) : words.notLoaded, tone: 'plain' };
+	}
+	if (!plan.begins) return { words: words.nothing, tone: 'plain' };
+	const begins = words.begins(plan.workers.join(', '));
+	return plan.lastError ? { words: words.failedLast(begins, plan.lastError), tone: 'wait' } : { words: begins, tone: 'plain' };
+}
+
 /** The memory (MiB) that the loads of these plans need, or that the unloads free; null if one is unknown. */
 export function memoryOf(entry: BulkEntry): number | null {
 	const { plan } = entry;
@@ -71,6 +87,7 @@ export function memoryOf(entry: BulkEntry): number | null {
 	return plan.memory.neededMB === null ? null : plan.memory.neededMB * Math.max(1, plan.workers.length);
 }
 
+/** The time that the action takes (s), by earlier ones; null if it is unknown. */
 export function timeOf({ plan }: BulkEntry): number | null {
 	return plan?.eta ?? null;
 }

@@ -2,8 +2,10 @@
 
 export interface Point {
 	at: number;
-	/** Null: it is not known. */
+	/** Null: it is not known, or there is none. */
 	value: number | null;
+	/** Why there is none, in words; undefined: it is not known. */
+	none?: string | undefined;
 }
 
 /** What is drawn where: times from `from` to `to` between the margins, values from 0 to `top`. */
@@ -82,14 +84,22 @@ export function segments(points: readonly Point[], longest: number): { at: numbe
 	return parts;
 }
 
-/** The `d` of an SVG path: a line for each segment; a single point is a short dash. */
+/** The `d` of an SVG path: a line for each segment of several points. */
 export function pathOf(points: readonly Point[], scale: Scale, longest: number): string {
 	return segments(points, longest)
-		.map((part) => {
-			const [first] = part;
-			if (part.length === 1 && first) return `M${xOf(first.at, scale)} ${yOf(first.value, scale)}h1`;
-			return part.map(({ at, value }, place) => `${place === 0 ? 'M' : 'L'}${xOf(at, scale)} ${yOf(value, scale)}`).join('');
-		})
+		.filter((part) => part.length > 1)
+		.map((part) => part.map(({ at, value }, place) => `${place === 0 ? 'M' : 'L'}${xOf(at, scale)} ${yOf(value, scale)}`).join(''))
+		.join('');
+}
+
+/** The width of a point that is drawn by itself. */
+export const DOT = 5;
+
+/** The `d` of an SVG path with the points of the segments that are narrower than a dot: lines that could not be seen. */
+export function dotsOf(points: readonly Point[], scale: Scale, longest: number): string {
+	return segments(points, longest)
+		.filter((part) => xOf(part.at(-1)?.at ?? 0, scale) - xOf(part[0]?.at ?? 0, scale) < DOT)
+		.flatMap((part) => part.map(({ at, value }) => `M${xOf(at, scale)} ${yOf(value, scale)}h0`))
 		.join('');
 }
 
@@ -103,10 +113,16 @@ export function sum(points: readonly Point[]): number {
 	return points.reduce((all, { value }) => all + (value ?? 0), 0);
 }
 
-/** The value of the last point; null if there is none, or if it is older than `longest` (seconds). */
-export function latest(points: readonly Point[], now: number, longest: number): number | null {
+/** The last point; undefined if there is none, or if it is older than `longest` (seconds). */
+export function latest(points: readonly Point[], now: number, longest: number): Point | undefined {
 	const last = points.at(-1);
-	return last === undefined || now - last.at > longest ? null : last.value;
+	return last === undefined || now - last.at > longest ? undefined : last;
+}
+
+/** The last point with a value; undefined without one. */
+export function lastKnown(points: readonly Point[]): { at: number; value: number } | undefined {
+	const found = points.findLast(({ value }) => value !== null);
+	return found && { at: found.at, value: found.value ?? 0 };
 }
 
 /** The number of the point that is nearest to a time; -1 without points. */

@@ -77,9 +77,12 @@ export function fullestWorkers(workers: readonly Worker[], most: number): Worker
 		.slice(0, most);
 }
 
-/** The models that are not loaded: those of the latest loads first, then those that were never loaded, by name. */
+/**
+ * The models that are not loaded: those of the latest loads first, then those that were never loaded, by name. Loads that the
+ * platform begins by itself count, and loads by request that have failed.
+ */
 export function modelsToLoad(models: readonly Model[], most: number): Model[] {
-	const at = ({ last_load: load }: Model) => load?.at ?? 0;
+	const at = ({ last_load: load, loaded_at }: Model) => Math.max(load?.at ?? 0, loaded_at ?? 0);
 	return models
 		.filter(({ runtime_state: state }) => state !== 'loaded')
 		.sort((one, other) => at(other) - at(one) || (one.name < other.name ? -1 : 1))

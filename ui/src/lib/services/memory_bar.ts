@@ -106,6 +106,12 @@ function verdictOf(plan: LoadPlan, device: Device, freed: number, filled: number
 	return device.neededMB > device.freeMB - device.promisedMB && freed > 0 ? 'evicts' : 'fits';
 }
 
+/** What one replica needs, and where that is known from. */
+export function needInWords({ neededMB, source }: Pick<Memory, 'neededMB' | 'source'>): string {
+	if (neededMB === null) return text.common.unknown;
+	return `${mebibytes(neededMB)} ${text.load.plan.source(text.models.sources[source] ?? source)}`;
+}
+
 /** Whether the load fits, in words; with the model that has to go first. */
 export function verdictInWords({ verdict, evicts }: Bar): string {
 	return evicts === undefined ? text.load.bar.verdicts[verdict] : text.load.bar.evicts(evicts);

@@ -1,0 +1,1 @@
+import"./m3CeY9gi.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/_qSmbKUv.js";export{m as component};

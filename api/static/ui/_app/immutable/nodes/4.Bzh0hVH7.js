@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/_qSmbKUv.js";export{e as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/m3CeY9gi.js";export{e as component};
