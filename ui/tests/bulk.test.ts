@@ -19,7 +19,7 @@ test('an action begins where its plan says so, and not twice', () => {
 test('what happens to a model is a warning where it failed last as configured, and red where it is refused', () => {
 	expect(effectOf(entry({ ...LOAD, lastError: null }))).toEqual({ words: 'Begins on gpu0, gpu1', tone: 'plain' });
 	const failed = effectOf(entry({ ...LOAD, lastError: 'boom' }));
-	expect(failed).toEqual({ words: 'Begins on gpu0, gpu1. So configured it has failed last: boom', tone: 'wait' });
+	expect(failed).toEqual({ words: 'Begins on gpu0, gpu1. Its last load with these settings failed: boom', tone: 'wait' });
 	const refused = { words: 'Refused: no memory', tone: 'bad' };
 	expect(effectOf(entry({ ...LOAD, lastError: 'boom', problem: { message: 'no memory' } }))).toEqual(refused);
 	expect(effectOf(entry({ ...LOAD, lastError: 'boom', begins: false })).tone).toBe('plain');

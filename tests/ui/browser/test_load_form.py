@@ -497,7 +497,7 @@ def test_a_failed_model_is_repaired_or_dismissed_and_its_error_is_text(
     assert link.get_attribute("href").endswith("/admin/model?name=broken#log")
     dialog = open_form(page, "broken", "Repair")
     assert command(dialog) == {"stub_colour": "blue"}
-    verdict(dialog).get_by_text("With these settings the model has failed last:").wait_for()
+    verdict(dialog).get_by_text("The last load with these settings failed:").wait_for()
     assert HOSTILE in verdict(dialog).inner_text()
     assert verdict(dialog).locator(".text-good").count() == 0, "it may fail again"
     dialog.get_by_text("unknown", exact=True).wait_for()  # the need, whose source is not known either

@@ -207,7 +207,7 @@ export const text = {
 			nothing: 'Nothing: it is loaded or loading already',
 			notLoaded: 'Nothing: it is not loaded',
 			refused: (reason: string) => `Refused: ${reason}`,
-			failedLast: (begins: string, error: string) => `${begins}. So configured it has failed last: ${error}`,
+			failedLast: (begins: string, error: string) => `${begins}. Its last load with these settings failed: ${error}`,
 			begun: 'Begun',
 			sum: (size: string) => `${size} in all`
 		},
@@ -359,7 +359,7 @@ export const text = {
 			nothing: 'Nothing would begin: the model is loaded or loading already.',
 			refused: 'It would be refused now:',
 			wouldFail: 'It would begin and fail at once:',
-			lastError: (error: string) => `With these settings the model has failed last: ${error}`,
+			lastError: (error: string) => `The last load with these settings failed: ${error}`,
 			needed: 'Memory of a replica',
 			part: (name: string, size: string) => `${name} ${size}`,
 			context: (field: string) => `Context (${field})`,

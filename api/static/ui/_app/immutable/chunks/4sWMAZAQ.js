@@ -1,0 +1,1 @@
+import"./l3sNFH6U.js";

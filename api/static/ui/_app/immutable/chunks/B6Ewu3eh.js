@@ -1,1 +1,0 @@
-import"./m3CeY9gi.js";

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/m3CeY9gi.js";export{e as component};

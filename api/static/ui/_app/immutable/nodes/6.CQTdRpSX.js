@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/GRRgX5HZ.js";export{m as component};
