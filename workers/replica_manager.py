@@ -362,11 +362,15 @@ class ReplicaManager:
                     replica.engine.stop(STOP_TIMEOUT_S)
                     freed_mib = self.memory_reporter.freed_mib(measurement, held_mib)
         finally:
-            self.by_name.pop(replica.name, None)
             self.logs.finish(replica.name)
-            if replica.claim_end():
-                job = UNLOAD_DEADLINE if replica.overdue else ENGINE_CRASHED
-                self._report_end(replica, code, message, job, freed_mib)
+            is_claimed = replica.claim_end()
+            try:
+                if is_claimed:
+                    job = UNLOAD_DEADLINE if replica.overdue else ENGINE_CRASHED
+                    self._report_end(replica, code, message, job, freed_mib)
+            finally:  # not before: a replica that is not here is reported as missing, without `freed_mib`
+                self.by_name.pop(replica.name, None)
+            if is_claimed:
                 self.on_end()
 
     def stop_all(self, timeout_s: float = STOP_TIMEOUT_S) -> None:

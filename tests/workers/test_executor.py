@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -26,6 +27,7 @@ from tests.support.waiting import scaled, wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers.device_memory import DeviceMemoryReader
 from workers.executor import _wrong_kind
+from workers.replica import Replica
 
 
 @pytest.fixture
@@ -293,6 +295,14 @@ def test_the_memory_that_an_unload_frees_is_measured_right_before_the_engine_end
     )
     load = worker.fleet.load("big").operation
     worker.until(lambda: worker.fleet.row("big").state == "loaded")
+    replicas, ends = worker.executor.replicas, []
+    report_end = replicas._report_end
+
+    def report(replica: Replica, *end: Any) -> None:
+        ends.append(replicas.get(replica.name) is replica)
+        report_end(replica, *end)
+
+    monkeypatch.setattr(replicas, "_report_end", report)
     unload = worker.fleet.unload("big").operation
     worker.until(lambda: worker.fleet.row("big").state == "unloaded")
     assert load
@@ -304,6 +314,7 @@ def test_the_memory_that_an_unload_frees_is_measured_right_before_the_engine_end
     assert (first_pid, was_alive) == (last_pid, True)
     assert took.gpu_memory_mib == took.memory_mib == at_load
     assert freed.gpu_memory_mib == at_end
+    assert ends == [True], "a heartbeat reports a replica that is not here as missing, without its memory"
     worker.close()
 
 

@@ -80,9 +80,8 @@ export function errorsOf(samples: readonly Sample[]): { code: string; count: num
 		.sort((one, other) => other.count - one.count || one.code.localeCompare(other.code));
 }
 
-/** Codes that no request of the history has: `other` (several codes), of callers that are not identified, and of changes. Others may be those of requests for models. */
+/** Codes that no request of the history has: of callers that are not identified, and of changes. Others may be those of requests for models. */
 const UNRECORDED: ReadonlySet<string> = new Set([
-	'other',
 	...['invalid_api_key', 'session_ended', 'link_used', 'sign_in_refused', 'no_role', 'email_not_allowed', 'provider_unavailable'],
 	...['inference_required', 'admin_required', 'admin_sign_in_required', 'metrics_required', 'governance_required', 'platform_open'],
 	...['origin_not_allowed', 'method_not_allowed', 'head_too_large', 'target_too_long', 'alert_not_firing', 'set_by_configuration'],
@@ -91,10 +90,13 @@ const UNRECORDED: ReadonlySet<string> = new Set([
 	...['too_many_flushes', 'operation_not_cancellable', 'signature_refused', 'already_signed', 'proposal_ended', 'too_many_proposals']
 ]);
 
+/** In place of each code that the table of the API lacks. */
+const OTHER = 'other';
+
 /** The address of the requests with an error code in the time of the samples, as a query; undefined if the history has none with it. */
 export function requestsQuery(code: string, of: Subject, samples: readonly Sample[]): string | undefined {
 	const [first, second] = samples;
-	if (first === undefined || UNRECORDED.has(code)) return undefined;
+	if (first === undefined || code === OTHER || UNRECORDED.has(code)) return undefined;
 	// a sample counts what was since the one before
 	const since = new Date((first.at - Math.max(0, (second?.at ?? first.at) - first.at)) * 1_000).toISOString();
 	return `?${new URLSearchParams({ ...(of && { [of.kind]: of.name }), code, since })}`;

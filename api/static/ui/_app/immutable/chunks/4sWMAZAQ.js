@@ -1,1 +1,0 @@
-import"./l3sNFH6U.js";

@@ -1,0 +1,1 @@
+import"./Da7WztkV.js";

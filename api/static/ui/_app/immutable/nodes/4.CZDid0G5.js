@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/l3sNFH6U.js";export{e as component};

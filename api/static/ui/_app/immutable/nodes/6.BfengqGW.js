@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/CKfCYpt-.js";export{m as component};
