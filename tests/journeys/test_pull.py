@@ -185,7 +185,7 @@ def test_a_file_of_this_machine_is_linked_until_its_model_is_removed(
     [
         (["acme/nothing-GGUF"], 5, "acme/nothing-GGUF"),
         (["acme/demo-GGUF:Q2_K"], 5, "Q8_0"),
-        (["acme/demo-GGUF", "--set", "llama_server_n_ctx=much"], 1, "llama_server_n_ctx"),
+        (["acme/demo-GGUF", "--set", "llama_server_n_ctx=much"], 2, "llama_server_n_ctx"),
     ],
 )
 def test_a_source_that_cannot_be_added_is_one_sentence(

@@ -108,8 +108,7 @@ def test_a_refused_request_leaves_no_folder(shared: Platform, sdk: openai.OpenAI
         sdk.audio.transcriptions.create(model="no-such-model", file=SPOKEN)
     with pytest.raises(openai.ConflictError):
         sdk.audio.transcriptions.create(model="mute", file=SPOKEN)
-    folders = (shared.folder / "data" / "files").glob
-    shared.wait_for(lambda: not list(folders("*/jobs/trs_*/in-*")), 20, "removal of the upload")
+    shared.wait_for(lambda: not uploads(shared), 20, "removal of the upload")
 
 
 @pytest.mark.rule("runner/media-no-cache")
