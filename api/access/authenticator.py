@@ -36,12 +36,6 @@ TENANT_HEADER = "X-Tenant-ID"
 _NAME = re.compile(TENANT_NAME, re.ASCII)
 
 
-def _note_tenant(identity: Identity) -> None:
-    """Note the tenant of the current request: a refusal for its scope or priority counts for it, too."""
-    if (ids := current_ids.get()) is not None:
-        ids.tenant = identity.tenant.name
-
-
 class Headers(Protocol):
     """Header fields by case-insensitive name."""
 
@@ -208,6 +202,12 @@ class Authenticator:
     def _check_name(name: str) -> None:
         if not _NAME.fullmatch(name):
             raise InvalidRequest(f"X-Tenant-ID must match {TENANT_NAME}", param=TENANT_HEADER)
+
+
+def _note_tenant(identity: Identity) -> None:
+    """Note the tenant of the current request: a refusal for its scope or priority counts for it, too."""
+    if (ids := current_ids.get()) is not None:
+        ids.tenant = identity.tenant.name
 
 
 def api_key_of(headers: Headers) -> str | None:

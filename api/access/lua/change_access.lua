@@ -14,8 +14,7 @@
 -- include: scheduler/budget
 
 -- Forget the counters of tenants of which nothing is left, so that their labels in /metrics are free for others. What
--- they counted of a model stays in `forgotten_<kind> <model> ...`: the samples for charts add it to their sums, which
--- must not fall.
+-- they counted of a model stays in `forgotten_<kind> <model> ...`, for sums over all tenants: these must not fall.
 local WITH_TENANT = { requests = true, input_tokens = true, output_tokens = true, cached_tokens = true,
   processed_input_tokens = true, processed_output_tokens = true, audio_ms = true, images = true, pixel_steps = true }
 local function forget_counters(gone)

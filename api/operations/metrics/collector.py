@@ -200,9 +200,10 @@ class PlatformCollector(Collector):
 def add_media(families: Families, counters: Counters) -> None:
     """Add what was counted of audio and images."""
     processed: Counter[str] = Counter()
-    for (model, tenant), milliseconds in counters.of_kind("audio_ms"):
+    for model, tenant, _, milliseconds in counters.by_model("audio_ms"):
         processed[model] += milliseconds
-        families.add("stoker_audio_seconds_total", milliseconds / 1000, model, tenant)
+        if tenant is not None:
+            families.add("stoker_audio_seconds_total", milliseconds / 1000, model, tenant)
     for (model,), run_us in counters.of_kind("audio_run_us"):
         families.add("stoker_audio_real_time_factor", run_us / 1000 / max(1, processed[model]), model)
     for name, kind in (("stoker_images_total", "images"), ("stoker_pixel_steps_total", "pixel_steps")):

@@ -47,4 +47,4 @@ def model_metrics(state: PlatformState, model: str) -> bytes:
 
 
 def _tokens(state: PlatformState, model: str, kind: str) -> int:
-    return sum(count for (name, _), count in state.counters.of_kind(f"{kind}_tokens") if name == model)
+    return sum(count for name, *_, count in state.counters.by_model(f"{kind}_tokens") if name == model)

@@ -11,6 +11,7 @@ from api.operations.metrics.model_metrics import model_metrics
 from config.settings import Settings
 from store.errors import UnknownModel
 from streams.events import Usage
+from tests.support.changed_tenants import change_tenants
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -36,6 +37,8 @@ def test_a_model_has_its_tokens_and_requests_under_llama_servers_names(
         "llamacpp:requests_processing 1",
         "llamacpp:requests_deferred 1",
     ]
+    change_tenants(platform, a=None)
+    assert model_metrics(Exposition(settings).state(), "alpha").decode() == text, "a counter does not fall"
     assert "# TYPE llamacpp:requests_deferred gauge" in text
     none = model_metrics(Exposition(settings).state(), "beta").decode()
     assert "llamacpp:tokens_predicted_total 0" in none
