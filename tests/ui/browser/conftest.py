@@ -141,14 +141,24 @@ def recorded(platform: Platform, id: str) -> str:
 def wait_in_page(page: Any, expression: str, argument: Any = None, seconds: float = 30) -> None:
     """Wait until a function of the page returns a true value.
 
+    An error counts as false: the element that the function reads, or the document, may be replaced meanwhile.
+
     `Page.wait_for_function` polls inside the page, where the content security policy refuses its `eval`: it
     works only if the first look is true.
     """
-    wait_until(
-        lambda: page.evaluate(expression, argument) or page.wait_for_timeout(20),
-        seconds,
-        lambda: f"{expression} of {page.url}",
-    )
+    from playwright.sync_api import Error  # only these tests need it, and each run imports this file
+
+    problem = ""
+
+    def look() -> object:
+        nonlocal problem
+        try:
+            found, problem = page.evaluate(expression, argument), ""
+        except Error as error:
+            found, problem = None, f": {error}"
+        return found or page.wait_for_timeout(20)
+
+    wait_until(look, seconds, lambda: f"{expression} of {page.url}{problem}")
 
 
 SETTLE = """async () => {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.support.platform import Platform
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -35,9 +37,40 @@ def test_a_sign_out_that_fails_keeps_the_page_and_its_reason_is_shown(
     page.get_by_role("alert").get_by_text("still signed in").wait_for()
     assert page.url.endswith("/ui/admin/models")
     page.unroute("**/v1/session")
+    page.wait_for_event("request", lambda request: "/v1/admin/workers" in request.url)  # it goes on
     page.click("text=Sign out")
     page.wait_for_url("**/ui/sign-in")
     forget(problems, "ERR_FAILED")
+
+
+def test_a_reading_under_way_is_given_up_by_a_sign_out(
+    signed_in: Callable[[str], Any], problems: list[str]
+) -> None:
+    from playwright.sync_api import Error
+
+    page = signed_in("/ui/admin/models")
+    held: list[Any] = []
+    page.route("**/v1/admin/workers*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks it
+    wait_for(lambda: held or page.wait_for_timeout(20), 10, lambda: "the page reads its workers")
+    page.click("text=Sign out")
+    page.wait_for_url("**/ui/sign-in")
+    with contextlib.suppress(Error):  # the page has given it up
+        held[0].continue_()
+    page.wait_for_timeout(300)
+    assert problems == [], "it was not refused, as it would be after the end of its session"
+
+
+def test_a_page_reads_nothing_more_while_its_session_ends(signed_in: Callable[[str], Any]) -> None:
+    page = signed_in("/ui/admin/models")
+    ends: list[Any] = []
+    page.route("**/v1/session", lambda route: ends.append(route))  # noqa: PLW0108 - Playwright marks it
+    page.click("text=Sign out")
+    wait_for(lambda: ends or page.wait_for_timeout(20), 10, lambda: "the page ends its session")
+    begun: list[str] = []
+    page.on("request", lambda request: begun.append(request.url) if "/v1/admin/" in request.url else None)
+    page.wait_for_timeout(2_500)  # longer than this page waits between two readings
+    assert begun == []
+    ends[0].continue_()
 
 
 def test_a_page_comes_back_by_itself_when_the_session_can_be_read_again(

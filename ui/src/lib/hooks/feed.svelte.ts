@@ -9,7 +9,7 @@ let users = 0;
 /** Follow the feed while the component is mounted, the session may read it and the tab is visible. */
 export function useFeed(): void {
 	$effect(() => {
-		if (!session.mayInspect) return;
+		if (!session.mayInspect || session.isLeaving) return;
 		let timer: ReturnType<typeof setTimeout> | undefined;
 
 		function onVisibility(): void {

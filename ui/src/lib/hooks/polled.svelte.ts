@@ -30,6 +30,11 @@ export class Polled<T> {
 		await this.accept(this.read());
 	}
 
+	/** The reading that has begun counts no more. */
+	drop(): void {
+		this.#reading += 1;
+	}
+
 	/** Take the result of a reading that has begun. */
 	async accept(reading: Promise<T>): Promise<void> {
 		const number = ++this.#reading;
@@ -62,6 +67,7 @@ export function usePolled<T>(read: () => Promise<T>, everyMs = 2_000): Polled<T>
 	$effect(() => {
 		void polled.attempt;
 		void session.signIns;
+		if (session.isLeaving) return polled.drop();
 		let timer: ReturnType<typeof setTimeout> | undefined;
 		/** The number of the latest round: an earlier one, whose reading took long, goes on no more. */
 		let round = 0;

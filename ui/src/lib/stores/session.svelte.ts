@@ -10,6 +10,8 @@ class SessionStore {
 	readings = $state(0);
 	/** How often somebody has signed in here: what was refused before is asked for again. */
 	signIns = $state(0);
+	/** Whether the session is being ended here, or has been: nothing is polled until the next sign-in. */
+	isLeaving = $state(false);
 
 	/** Whether this session may read the pages for operators. */
 	get mayInspect(): boolean {
@@ -36,6 +38,7 @@ class SessionStore {
 		const found = await readSession();
 		if (call !== this.#latest) return;
 		this.current = found;
+		if (found?.signed_in) this.isLeaving = false; // a sign-in in another tab
 		this.readings += 1;
 	}
 
@@ -49,6 +52,7 @@ class SessionStore {
 		}
 		this.#latest += 1;
 		this.current = answer;
+		this.isLeaving = false;
 		this.signIns += 1;
 		return undefined;
 	}
@@ -63,7 +67,10 @@ class SessionStore {
 
 	/** Sign out. Returns whether the session has ended. */
 	async end(): Promise<boolean> {
+		this.#latest += 1;
+		this.isLeaving = true;
 		const hasEnded = await signOut();
+		this.isLeaving = hasEnded;
 		await this.read();
 		return hasEnded;
 	}

@@ -1,1 +1,0 @@
-import"./Da7WztkV.js";

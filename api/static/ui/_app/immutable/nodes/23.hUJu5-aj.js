@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/Da7WztkV.js";export{m as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/Da7WztkV.js";export{e as component};
