@@ -141,3 +141,8 @@ def device_type() -> str:
     """`cuda` when CUDA_VISIBLE_DEVICES gives this process a GPU, else `cpu`."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").strip()
     return "cuda" if visible and visible != "-1" else "cpu"
+
+
+def runs_on_cpu(device: str) -> bool:
+    """Whether an engine with this `device` of a model (`auto`, `cpu` or `cuda`) runs on the CPU here."""
+    return device == "cpu" or (device == "auto" and device_type() == "cpu")

@@ -17,13 +17,12 @@ from backends.shared.pipe_engine import (
     messages_only,
     start_pipe_engine,
 )
-from backends.shared.start import engine_python, library_path, starting
+from backends.shared.start import model_python, nvidia_libraries, starting
 from config.settings import ROOT, ModelDefinition
-from engines.nvml import device_type
+from engines.nvml import runs_on_cpu
 from generation.generation import UNKNOWN_SOURCES, Generation
 
 BACKEND = BACKENDS["ct2"]
-LIBRARIES = "lib/python3*/site-packages/nvidia/*/lib"
 
 
 class Ct2Adapter:
@@ -38,10 +37,7 @@ class Ct2Adapter:
     def _prepared(
         self, model: ModelDefinition, slots: int, environments: Path
     ) -> tuple[dict[str, Any], Path]:
-        options = _options(model, slots)
-        configured = BACKEND.values(model.options)["python"]
-        otherwise = ", or set ct2_python to one that has it"
-        return options, engine_python(environments, self.name, configured, otherwise=otherwise)
+        return _options(model, slots), model_python(model, environments)
 
     def start(self, launch: Launch) -> PipeEngine:
         """Start an engine process with CTranslate2."""
@@ -52,7 +48,7 @@ class Ct2Adapter:
                 _text if translates else chat_encoder(messages_only(sampled_body), launch.model.prompt_format)
             )
             return start_pipe_engine(
-                start, EngineCommand([str(python)], "ct2", options, _environment(python), encode)
+                start, EngineCommand([str(python)], "ct2", options, nvidia_libraries(python), encode)
             )
 
 
@@ -63,20 +59,13 @@ def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
     folder = ROOT / model.model_path
     if not folder.is_dir():
         raise LoadError("load_failed", f"there is no folder {folder}: correct model_path")
-    on_cpu = model.device == "cpu" or (model.device == "auto" and device_type() == "cpu")
     return {
         **{name: value for name, value in BACKEND.values(model.options).items() if name != "python"},
         "model": str(folder),
         "slots": slots,
-        "device": "cpu" if on_cpu else "cuda",
+        "device": "cpu" if runs_on_cpu(model.device) else "cuda",
         "prompt_format": model.prompt_format,
     }
-
-
-def _environment(python: Path) -> dict[str, str]:
-    """The path of NVIDIA's libraries if they are installed beside CTranslate2, which loads them by name
-    only."""
-    return library_path(*sorted(python.parent.parent.glob(LIBRARIES)))
 
 
 def _text(generation: Generation) -> bytes:

@@ -17,7 +17,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from backends.base import Launch, LoadError
+from backends.catalogue import BACKENDS
 from config.commands import with_runnable_commands
+from config.settings import ModelDefinition
 from engines.engine_process.errors import Exit
 from engines.engine_process.process import EXIT_WAIT_S, EngineProcess, likely_cause
 from engines.environments import EnvironmentMissing, interpreter
@@ -26,6 +28,7 @@ KILLED = (
     ", which Stoker did not do: most likely the kernel killed it because the machine's memory was used up;"
     " lower the context or target_inflight, or use a smaller model"
 )
+NVIDIA_LIBRARIES = "lib/python3*/site-packages/nvidia/*/lib"
 STOP_S = 2.0  # from SIGTERM to SIGKILL, for an engine whose start failed
 
 
@@ -184,6 +187,24 @@ def engine_python(
         return interpreter(environments, backend, configured)
     except EnvironmentMissing as error:
         raise LoadError("load_failed", f"{error}{otherwise}") from error
+
+
+def model_python(model: ModelDefinition, environments: Path) -> Path:
+    """Return the interpreter for a model: that of its option `python`, or of the environment of its backend.
+
+    Raises `LoadError` (load_failed).
+    """
+    configured = BACKENDS[model.backend].values(model.options)["python"]
+    otherwise = f", or set {model.backend}_python to one that has it"
+    return engine_python(environments, model.backend, configured, otherwise=otherwise)
+
+
+def nvidia_libraries(python: Path) -> dict[str, str]:
+    """Return LD_LIBRARY_PATH with NVIDIA's libraries if they are installed beside CTranslate2.
+
+    It loads them by name only.
+    """
+    return library_path(*sorted(python.parent.parent.glob(NVIDIA_LIBRARIES)))
 
 
 def library_path(*folders: Path) -> dict[str, str]:

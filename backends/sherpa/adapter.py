@@ -12,7 +12,7 @@ from backends.base import GenerationError, Launch, LoadError
 from backends.catalogue import BACKENDS
 from backends.shared.media_files import result_path
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, start_pipe_engine
-from backends.shared.start import engine_python, starting
+from backends.shared.start import model_python, starting
 from config.settings import ROOT, ModelDefinition
 from generation.generation import Generation
 from generation.media import SpeechTask
@@ -36,10 +36,7 @@ class SherpaAdapter:
     def _prepared(
         self, model: ModelDefinition, slots: int, environments: Path
     ) -> tuple[dict[str, Any], Path]:
-        options = _options(model, slots)
-        configured = BACKEND.values(model.options)["python"]
-        otherwise = ", or set sherpa_python to one that has it"
-        return options, engine_python(environments, self.name, configured, otherwise=otherwise)
+        return _options(model, slots), model_python(model, environments)
 
     def start(self, launch: Launch) -> PipeEngine:
         """Start an engine process with a voice."""

@@ -21,7 +21,7 @@ from backends.base import LoadError
 from backends.catalogue import BACKENDS
 from backends.shared.start import library_path
 from config.settings import ROOT, ModelDefinition
-from engines.nvml import device_type
+from engines.nvml import runs_on_cpu
 
 PREFIX = "tgi_"
 PROGRAM = "text-generation-launcher"
@@ -108,7 +108,7 @@ class TgiOptions:
             flag = _flag(argument)
             if flag in MANAGED_FLAGS + UNSAFE_FLAGS:
                 raise refused(f"tgi_extra_args may not contain {flag}")
-        on_cpu = model.device == "cpu" or (model.device == "auto" and device_type() == "cpu")
+        on_cpu = runs_on_cpu(model.device)
         return cls(
             program=program,
             model=path,

@@ -25,7 +25,7 @@ from backends.prompt_formats import GEMMA4, MISTRAL, QWEN3
 from backends.shared.option_check import check_options
 from backends.vllm.loras import find_loras, lora_arguments
 from config.settings import ROOT, ModelDefinition
-from engines.nvml import device_type
+from engines.nvml import runs_on_cpu
 from generation.generation import MAX_AUDIO_S
 
 PREFIX = "vllm_"
@@ -121,7 +121,7 @@ class VllmOptions:
         check_options(model)
         values = BACKENDS[model.backend].with_defaults(model.options)
         given = {name: value for name, value in values.items() if value is not None}
-        on_cpu = model.device == "cpu" or (model.device == "auto" and device_type() == "cpu")
+        on_cpu = runs_on_cpu(model.device)
         path, draft = _model(model.model_path), _speculative(given)
         loras = find_loras(given.get("vllm_lora"))
         if own_tokenizer:

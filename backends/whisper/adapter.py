@@ -12,14 +12,13 @@ from backends.base import GenerationError, Launch, LoadError
 from backends.catalogue import BACKENDS
 from backends.shared.media_files import upload_path
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, RequestEncoder, start_pipe_engine
-from backends.shared.start import engine_python, library_path, starting
+from backends.shared.start import model_python, nvidia_libraries, starting
 from config.settings import ROOT, ModelDefinition
-from engines.nvml import device_type
+from engines.nvml import runs_on_cpu
 from generation.generation import Generation
 from generation.media import AudioTask
 
 BACKEND = BACKENDS["whisper"]
-LIBRARIES = "lib/python3*/site-packages/nvidia/*/lib"
 FILES = ("model.bin", "config.json", "tokenizer.json")
 """The files that a model needs. Without its tokenizer the library would ask the hub for one."""
 
@@ -48,18 +47,14 @@ class WhisperAdapter:
     def _prepared(
         self, model: ModelDefinition, slots: int, environments: Path
     ) -> tuple[dict[str, Any], Path]:
-        options = _options(model, slots)
-        configured = BACKEND.values(model.options)["python"]
-        otherwise = ", or set whisper_python to one that has it"
-        return options, engine_python(environments, self.name, configured, otherwise=otherwise)
+        return _options(model, slots), model_python(model, environments)
 
     def start(self, launch: Launch) -> PipeEngine:
         """Start an engine process with faster-whisper."""
         with starting(launch) as start:
             options, python = self._prepared(launch.model, launch.slots, launch.environments)
-            command = EngineCommand(
-                [str(python)], "whisper", options, _environment(python), _encoder(launch.files)
-            )
+            encode = _encoder(launch.files)
+            command = EngineCommand([str(python)], "whisper", options, _environment(python), encode)
             return start_pipe_engine(start, command)
 
 
@@ -69,9 +64,7 @@ def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
         **{name: value for name, value in BACKEND.values(model.options).items() if name != "python"},
         "model": str(_folder(model)),
         "slots": slots,
-        "device": "cpu"
-        if model.device == "cpu" or (model.device == "auto" and device_type() == "cpu")
-        else "cuda",
+        "device": "cpu" if runs_on_cpu(model.device) else "cuda",
     }
 
 
@@ -95,9 +88,8 @@ def _folder(model: ModelDefinition) -> Path:
 
 
 def _environment(python: Path) -> dict[str, str]:
-    """The path of NVIDIA's libraries if they are installed beside CTranslate2, which loads them by name
-    only, and what keeps the libraries from asking the hub."""
-    return {"HF_HUB_OFFLINE": "1", **library_path(*sorted(python.parent.parent.glob(LIBRARIES)))}
+    """The path of NVIDIA's libraries, and what keeps the libraries from asking the hub."""
+    return {"HF_HUB_OFFLINE": "1", **nvidia_libraries(python)}
 
 
 def _encoder(files: Path | None) -> RequestEncoder:

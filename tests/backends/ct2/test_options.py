@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from backends.base import GenerationError, LoadError
-from backends.ct2.adapter import _environment, _options, _text
+from backends.ct2.adapter import _options, _text
 from config.settings import ModelDefinition
 from generation.generation import Generation, Message, text_content
 from tests.backends.conftest import ask
@@ -52,18 +52,6 @@ def test_a_model_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match="correct model_path") as caught:
         _options(ct2(tmp_path / "model.bin"), 1)
     assert caught.value.code == "load_failed"
-
-
-def test_the_libraries_of_nvidia_are_found_beside_the_interpreter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    python = tmp_path / "bin" / "python"
-    monkeypatch.setenv("LD_LIBRARY_PATH", "/usr/local/lib")
-    assert _environment(python) == {}
-    folders = [tmp_path / f"lib/python3.11/site-packages/nvidia/{name}/lib" for name in ("cublas", "cudnn")]
-    for folder in folders:
-        folder.mkdir(parents=True)
-    assert _environment(python) == {"LD_LIBRARY_PATH": f"{folders[0]}:{folders[1]}:/usr/local/lib"}
 
 
 def test_a_translator_gets_the_text_and_both_languages() -> None:

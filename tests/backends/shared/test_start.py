@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from backends.base import LoadError
+from backends.shared.start import nvidia_libraries
 from config.settings import ModelDefinition
 from engines.engine_process.process import EngineProcess
 from tests.backends.conftest import DEMO_MODEL, Start
@@ -47,3 +48,15 @@ def test_an_engine_that_has_ended_is_asked_for_its_reason_when_it_sends_frames(s
 def test_an_engine_that_has_ended_without_a_reason_is_a_failed_load(start: Start) -> None:
     with pytest.raises(LoadError, match="while loading"):
         start(ModelDefinition("demo", "stub", options={"stub_load_crash": True}))
+
+
+def test_the_libraries_of_nvidia_are_found_beside_the_interpreter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "bin" / "python"
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/usr/local/lib")
+    assert nvidia_libraries(python) == {}
+    folders = [tmp_path / f"lib/python3.11/site-packages/nvidia/{name}/lib" for name in ("cublas", "cudnn")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    assert nvidia_libraries(python) == {"LD_LIBRARY_PATH": f"{folders[0]}:{folders[1]}:/usr/local/lib"}
