@@ -161,6 +161,12 @@ def wait_in_page(page: Any, expression: str, argument: Any = None, seconds: floa
     wait_until(look, seconds, lambda: f"{expression} of {page.url}{problem}")
 
 
+def wait_until_read(page: Any) -> None:
+    """Wait until nothing of a page for operators waits for its first answer, which would move the rest."""
+    reading = "main.innerText.includes('Reading from the platform')"
+    wait_in_page(page, f"() => {{ const main = document.querySelector('main'); return !{reading}; }}")
+
+
 SETTLE = """async () => {
     const frame = () => new Promise((done) => requestAnimationFrame(done));
     await frame();

@@ -96,11 +96,11 @@ def test_the_chat_leads_to_the_account_and_an_administrator_s_page_does(
     page.fill("input[name=key]", key)
     page.keyboard.press("Enter")
     page.get_by_role("link", name="See the limits, keys and usage of your own tenant").click()
+    page.get_by_text(f"Tenant {tenant}").wait_for()
     assert all("401" in line or "403" in line for line in problems), (
         "the page of an administrator was refused"
     )
     problems.clear()
-    page.get_by_text(f"Tenant {tenant}").wait_for()
     page.get_by_role("link", name="Chat").click()
     page.get_by_role("link", name="Account").click()
     page.get_by_text(f"Tenant {tenant}").wait_for()

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.platform import Platform
 from tests.support.waiting import scaled
+from tests.ui.browser.conftest import wait_until_read
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -160,6 +161,7 @@ def test_each_control_of_each_page_has_the_focus_once_and_visibly(
     for path in page.locator("nav a").evaluate_all("links => links.map((link) => link.href)"):
         page.goto(path)
         page.wait_for_selector("h1")
+        wait_until_read(page)
         page.evaluate("() => { window.focused = new Set(); }")
         for _ in range(MAX_TABS):
             keyboard.press("Tab")

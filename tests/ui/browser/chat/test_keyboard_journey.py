@@ -58,6 +58,7 @@ def talk(chat: ChatPage, keys: ChatKeyboard) -> None:
     keys.to(model.get_attribute("aria-label") or "", "Shift+Tab")
     keys.press("Enter")
     keys.type("stub")
+    page.get_by_role("option", name="stub").first.wait_for()
     keys.press("Enter")
     keys.stays("Model: stub, ready")
     keys.press("Control+j")

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import free_port
 from tests.support.platform import Platform
 from tests.support.served_api import start
-from tests.support.waiting import scaled, wait_until_it_answers
+from tests.support.waiting import scaled, wait_for, wait_until_it_answers
 from tests.ui.browser.chat.chat_page import ChatPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
@@ -50,7 +50,7 @@ def test_a_platform_without_keys_is_used_without_a_sign_in(chromium: Any, open_u
     chat.page.get_by_label("on the platform").check()
     chat.open()
     assert chat.ask("/stub echo kept there") == "kept there"
-    status, listed = chat.call("GET", "/v1/conversations")
-    assert (status, len(listed["data"])) == (200, 1)
+    kept = lambda: chat.call("GET", "/v1/conversations")[1]["data"]  # noqa: E731
+    assert len(wait_for(lambda: kept() or chat.pause(), 10, lambda: "the conversation is sent soon")) == 1
     context.close()
     assert chat.problems == []

@@ -36,7 +36,7 @@ export function useEngineLog(name: () => string, filter: () => LogFilter): Engin
 		}
 		for (let pages = 0; pages < MOST_PAGES; pages += 1) {
 			const page = await readLog(model, wanted, position.after, PAGE);
-			if (asked !== key || position.key !== asked) break; // another filter was chosen meanwhile
+			if (position.key !== asked) break; // another filter was chosen meanwhile
 			position.after = page.last_id ?? undefined;
 			lines = withLines(lines, page.data, MOST_LINES);
 			hasGap = hasGap || page.has_gap;

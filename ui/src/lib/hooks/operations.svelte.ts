@@ -29,8 +29,10 @@ export function useOperations(filter: () => OperationFilter, limit: number): Ope
 	let olderProblem: ApiProblem | undefined = $state.raw();
 
 	const key = $derived(JSON.stringify(filter()));
+	/** The latest key: an answer may come when the component has gone, and `key` with it. */
+	let wanted = '';
 	$effect(() => {
-		void key;
+		wanted = key;
 		kept = {};
 		older = olderProblem = undefined;
 	});
@@ -45,10 +47,10 @@ export function useOperations(filter: () => OperationFilter, limit: number): Ope
 		const isFresh = lastRead?.key === key && Date.now() - lastRead.at < WITH_FEED_MS;
 		if (feed.state === 'live' && lastRead && isFresh) return lastRead.page;
 		const page = await readOperations(filter(), limit);
-		if (asked === key) {
+		if (asked === wanted) {
 			keep(page);
-			first = { key, page };
-			lastRead = { key, at: Date.now(), page };
+			first = { key: asked, page };
+			lastRead = { key: asked, at: Date.now(), page };
 		}
 		return page;
 	}, POLL_MS);
@@ -63,7 +65,7 @@ export function useOperations(filter: () => OperationFilter, limit: number): Ope
 		olderProblem = undefined;
 		try {
 			const page = await readOperations(filter(), limit, after);
-			if (asked !== key) return;
+			if (asked !== wanted) return;
 			keep(page);
 			older = page;
 		} catch (error) {

@@ -1,0 +1,1 @@
+import"./BiAUQa-5.js";

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/-tWBUp0l.js";export{m as component};
