@@ -76,6 +76,22 @@ def no_conversations(chat_platform: Platform) -> Iterator[None]:
     delete_all()
 
 
+def test_a_message_that_is_sent_before_the_session_is_known_is_kept_on_the_platform(chat: ChatPage) -> None:
+    chat.choose("stub")
+    keep_on_platform(chat)
+    reading: list[Any] = []
+    chat.page.route("**/v1/session", lambda route: reading.append(route))  # noqa: PLW0108 - Playwright marks it
+    chat.reload()
+    chat.composer.fill("/stub echo early")
+    chat.page.get_by_role("button", name="Send", exact=True).click()
+    until(chat, lambda: len(reading) > 0, "the page reads its session")
+    for route in reading:
+        route.continue_()
+    chat.page.unroute("**/v1/session")
+    chat.wait_for("done")
+    until(chat, lambda: len(listed(chat)) == 1, "the conversation is on the platform")
+
+
 def test_a_conversation_goes_on_at_another_device(browser: Browser) -> None:
     desk, phone = browser(), browser(width=360, height=740, has_touch=True, is_mobile=True)
     keep_on_platform(desk)

@@ -30,6 +30,10 @@ class SessionStore {
 	/** Whether a request to a model may succeed. False before the session was read; true while the API does not answer. */
 	readonly mayChat: boolean = $derived(this.current === null || (this.current !== undefined && mayAskModels(this.current)));
 
+	#beKnown: () => void = () => undefined;
+	/** Ends when the session was read for the first time, or the API has not answered. */
+	readonly known = new Promise<void>((resolve) => (this.#beKnown = resolve));
+
 	/** The number of the latest call: the answer to an earlier one may come later, and counts no more. */
 	#latest = 0;
 
@@ -40,6 +44,7 @@ class SessionStore {
 		this.current = found;
 		if (found?.signed_in) this.isLeaving = false; // a sign-in in another tab
 		this.readings += 1;
+		this.#beKnown();
 	}
 
 	/** Sign in. Returns the message of a refusal, null if the API does not answer, undefined if it was done. */
@@ -54,6 +59,7 @@ class SessionStore {
 		this.current = answer;
 		this.isLeaving = false;
 		this.signIns += 1;
+		this.#beKnown();
 		return undefined;
 	}
 

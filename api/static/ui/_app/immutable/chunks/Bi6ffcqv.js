@@ -1,0 +1,1 @@
+import"./DR3bMsqo.js";

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/DR3bMsqo.js";export{e as component};

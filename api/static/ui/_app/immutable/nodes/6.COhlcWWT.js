@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/CSoqpMJs.js";export{m as component};
