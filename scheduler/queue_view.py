@@ -203,7 +203,7 @@ def wait_reason(  # noqa: PLR0913 - the reason has many causes
     if wait.reason is not None:
         return f"model is not loaded: {wait.reason}{about}"
     if state == "failed" and code in RECOVERABLE_CODES:
-        return "the model's worker was lost; another one is taking over"
+        return "the model's worker was lost; another one loads it when it can"
     return f"model is {state}"
 
 

@@ -145,7 +145,7 @@ def model_rejection(model: str, state: str, code: str = "", restart_s: str = "")
         message = f"the engine of model {model} ended; it restarts in {restart_s} s, retry then"
         return errors.ModelFailed(message, param="model", retry_after_s=int(restart_s) + 5)
     if state == "failed" and code in RECOVERABLE_CODES:
-        message = f"model {model} lost its worker; another one is taking over, retry soon"
+        message = f"model {model} lost its worker; another one loads it as soon as it can, retry soon"
         return errors.ModelFailed(message, param="model", retry_after_s=5)
     if state == "failed":
         return errors.ModelFailed(f"model {model} failed; an operator must load it again", param="model")

@@ -14,6 +14,7 @@ import redis
 from api.access.person import Person, decode_person
 from api.access.session_request import digest_of_token
 from api.http.errors import InvalidApiKey
+from config.commands import with_runnable_commands
 from store.scripts import Scripts
 
 LUA = Path(__file__).parent / "lua"
@@ -104,9 +105,10 @@ class SessionStore:
         token, key = self._begin("", digest_of_token(link), True, earlier, browser)
         if not key:
             message = (
-                "this sign-in link was already used or is older than 5 minutes: run `stoker ui` for another"
+                "this sign-in link is not valid: it was used, replaced by a later one, is older than 5"
+                " minutes, or was not copied whole; run `stoker ui` for another"
             )
-            raise InvalidApiKey(message, code="link_used")
+            raise InvalidApiKey(with_runnable_commands(message), code="link_used")
         return token, key
 
     def _begin(  # noqa: PLR0913 - the arguments of one script

@@ -22,6 +22,9 @@ DELTA_EVENTS = (
 STOPPED = "stopped"
 """Why an answer ended that Ctrl-C has cancelled."""
 
+SHORTEST_S = 0.05
+"""The tokens of a shorter answer came in one packet: their time tells nothing of the speed."""
+
 END_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -34,9 +37,10 @@ class Timing:
     tokens: int
 
     def __str__(self) -> str:
-        """Format it as one line; the speed is that of the tokens after the first one."""
+        """Format it as one line; the speed is that of the tokens after the first one, if it was measured."""
         after_s = self.total_s - self.first_s
-        speed = f", {(self.tokens - 1) / after_s:.0f} tokens/s" if self.tokens > 1 and after_s > 0 else ""
+        is_measured = self.tokens > 1 and after_s >= SHORTEST_S
+        speed = f", {(self.tokens - 1) / after_s:.0f} tokens/s" if is_measured else ""
         return (
             f"first token after {_duration(self.first_s)}, "
             f"{self.tokens} tokens in {_duration(self.total_s)}{speed}"

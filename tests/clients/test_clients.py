@@ -29,7 +29,7 @@ def results_of(platform: Platform, command: list[str], folder: Path) -> dict[str
         env={
             **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
             "STOKER_URL": platform.url,
-            "STOKER_KEY": platform.keys["api_key"],
+            "STOKER_API_KEY": platform.keys["api_key"],
         },
         capture_output=True,
         text=True,

@@ -31,7 +31,7 @@ approval_policy = "never"
 [model_providers.stoker]
 name = "Stoker"
 base_url = "{url}/v1"
-env_key = "STOKER_KEY"
+env_key = "STOKER_API_KEY"
 wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
@@ -64,7 +64,7 @@ def codex(platform: Platform, program: Path, tmp_path: Path) -> Run:
             env={
                 **clean,
                 "CODEX_HOME": str(home),
-                "STOKER_KEY": platform.keys["api_key"],
+                "STOKER_API_KEY": platform.keys["api_key"],
                 "CODEX_OSS_BASE_URL": f"{platform.url}/v1",
             },
             stdin=subprocess.DEVNULL,

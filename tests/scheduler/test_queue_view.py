@@ -99,7 +99,13 @@ def test_the_estimated_wait_is_that_of_the_jobs_before(platform: SimulatedPlatfo
         ("loaded", "", 0, False, "waiting for a replica that accepts requests"),
         ("loading", "", 0, False, "model is loading 41 %"),
         ("failed", "engine_crashed", 0, True, "the engine is restarting"),
-        ("failed", "worker_lost", 0, False, "the model's worker was lost; another one is taking over"),
+        (
+            "failed",
+            "worker_lost",
+            0,
+            False,
+            "the model's worker was lost; another one loads it when it can",
+        ),
         ("unloading", "", 0, False, "model is unloading"),
     ],
 )

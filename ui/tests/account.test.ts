@@ -68,6 +68,11 @@ describe('a program for a client', () => {
 		}
 	});
 
+	it('prints the text of an answer that has reasoning before it', () => {
+		const code = snippetOf('anthropic', 'https://host', 'model').split('\n').at(-1);
+		expect(code).toBe('print("".join(block.text for block in message.content if block.type == "text"))');
+	});
+
 	it('quotes what a shell would read', () => {
 		expect(snippetOf('claude_code', 'https://host', "it's $(model)")).toContain(`'it'\\''s $(model)'`);
 	});

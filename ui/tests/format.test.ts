@@ -16,8 +16,10 @@ test('a time has its day unless that is today', () => {
 test('a command keeps a prefix of the page and quotes for the shell', () => {
 	const command = curlOf('https://host/ai/ui/admin/models?x=1', 'POST', '/v1/admin/models/a/load', { stop: "it's" });
 	expect(command).toBe(
-		"curl -X POST 'https://host/ai/v1/admin/models/a/load' -H \"Authorization: Bearer $STOKER_API_KEY\"" +
+		"curl -X POST 'https://host/ai/v1/admin/models/a/load' -H \"Authorization: Bearer $STOKER_ADMIN_KEY\"" +
 			` -H 'Content-Type: application/json' -d '{"stop":"it'\\''s"}'`
 	);
-	expect(curlOf('http://127.0.0.1:8080/ui/', 'GET', '/v1/models')).toMatch(/^curl 'http:\/\/127.0.0.1:8080\/v1\/models'/);
+	expect(curlOf('http://127.0.0.1:8080/ui/', 'GET', '/v1/models')).toBe(
+		"curl 'http://127.0.0.1:8080/v1/models' -H \"Authorization: Bearer $STOKER_API_KEY\""
+	);
 });

@@ -23,7 +23,7 @@ function facts(fields: Partial<Model> = {}, speed?: number): Record<string, stri
 }
 
 test('the estimate of the memory has its replicas and its source', () => {
-	expect(facts()['Memory estimate']).toBe('512 MiB, 2 replicas (size of the files)');
+	expect(facts()['Memory estimate']).toBe('512 MiB, 2 replicas (computed from the files and the settings)');
 	expect(facts({ vram_estimate_replica_count: 1 })['Memory estimate']).toContain('1 replica (');
 	expect(facts({ vram_estimate_mib: null })['Memory estimate']).toBe('unknown');
 });

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 
 export const URL_ = process.env.STOKER_URL ?? '';
-export const KEY = process.env.STOKER_KEY ?? '';
+export const KEY = process.env.STOKER_API_KEY ?? '';
 export const DEMO = 'stoker-demo';
 export const STUB = 'stub'; // follows directives: `/stub tool_call=weather` makes it call that tool
 export const [SCRIBE, VOICE, PAINTER] = ['scribe', 'voice', 'painter']; // the stub's models of audio and images

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 URL = os.environ.get("STOKER_URL", "")
-KEY = os.environ.get("STOKER_KEY", "")
+KEY = os.environ.get("STOKER_API_KEY", "")
 DEMO = "stoker-demo"
 """The model that comes with the platform."""
 

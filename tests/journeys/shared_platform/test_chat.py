@@ -88,11 +88,11 @@ def test_an_error_is_one_sentence(shared: Platform, words: list[str], code: int,
     assert isinstance(done.exception, SystemExit)
 
 
-def test_a_chat_shows_reasoning_dimmed_called_tools_and_the_speed(chat: TypingPerson) -> None:
+def test_a_chat_shows_reasoning_dimmed_called_tools_and_the_times(chat: TypingPerson) -> None:
     chat.type("/set thinking enabled\n")
     chat.wait_for("thinking = 'enabled'")
     chat.type("Hello\n")
-    shown = chat.wait_for(" tokens/s)")
+    shown = chat.wait_for(" ms)")
     assert f"{DIM}think0 " in shown
     assert f"{RESET}\n\ntok0 " in shown
     assert "(first token after " in shown

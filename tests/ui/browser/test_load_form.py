@@ -312,7 +312,7 @@ def test_a_load_that_does_not_fit_shows_the_numbers_before_and_after(
     reason.wait_for()
     assert f"{GIANT_MIB} MiB" in reason.inner_text()
     assert "It would be refused now" in reason.inner_text()
-    assert "4096.0 GiB (size of the files)" in dialog.inner_text()
+    assert "4096.0 GiB (computed from the files and the settings)" in dialog.inner_text()
     bar = dialog.get_by_role("img", name=re.compile(r"too large.*lacking [\d.]+ GiB"))
     bar.first.wait_for()
     with page.expect_response(lambda answer: answer.url.endswith("/load")) as found:

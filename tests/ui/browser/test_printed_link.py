@@ -47,6 +47,6 @@ def test_the_printed_link_signs_in_once_and_leaves_no_token(
     page.wait_for_url("**/ui/sign-in")
     page.goto("about:blank")
     page.goto(link)
-    page.wait_for_selector("[role=alert] >> text=already used")
+    page.wait_for_selector("[role=alert] >> text=replaced by a later one")
     assert [problem for problem in problems if "401" not in problem and problem != "about:blank"] == []
     problems.clear()

@@ -55,7 +55,8 @@ export const text = {
 		unknown: 'unknown',
 		none: 'none',
 		asCurl: 'As curl',
-		copyCommand: 'Copy the command'
+		copyCommand: 'Copy the command',
+		keyOfCurl: (variable: string) => `The command reads a key with the right for this from the variable ${variable}.`
 	},
 	session: {
 		signIn: 'Sign in',
@@ -230,7 +231,7 @@ export const text = {
 		noSpeed: 'not measured',
 		sources: {
 			observed_load_delta: 'measured at the last load',
-			model_artifact_size: 'size of the files',
+			model_artifact_size: 'computed from the files and the settings',
 			unavailable: 'unknown'
 		} as Record<string, string>,
 		forReplicas: (count: number) => (count === 1 ? '1 replica' : `${count} replicas`),
@@ -1502,6 +1503,8 @@ export const text = {
 		uptime: 'Uptime of this process',
 		unreachable: 'The platform cannot be reached.',
 		again: 'Try again',
+		mayNot: 'This session may not see the rest of this page.',
+		signInAsAnother: 'Sign in with another key',
 		signInFor: 'to see what runs, what changed lately and what needs an operator.',
 		reasons: {
 			no_progress: 'the engines of all loaded models, or their workers, hang',

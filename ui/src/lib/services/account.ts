@@ -27,7 +27,9 @@ export async function readOwnKeys(): Promise<Key[]> {
 
 /** The names of the models that the session may ask. Raises `ApiProblem`. */
 export async function readModelNames(): Promise<string[]> {
-	return (await call(api.GET('/v1/models'))).data.map(({ id }) => id);
+	const models = (await call(api.GET('/v1/models'))).data.filter(({ chat }) => chat.output === 'text');
+	const isReady = (model: (typeof models)[number]) => Number(model.state === 'loaded');
+	return models.sort((one, other) => isReady(other) - isReady(one)).map(({ id }) => id);
 }
 
 /** The usage by some of day, model and key: of a tenant for an administrator, of the session's own for ''. Raises `ApiProblem`. */

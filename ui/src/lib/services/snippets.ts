@@ -22,10 +22,10 @@ export function snippetOf(program: Program, root: string, model: string): string
 				`client = anthropic.Anthropic(base_url=${JSON.stringify(root)}, api_key=os.environ["STOKER_API_KEY"])`,
 				'message = client.messages.create(',
 				`    model=${JSON.stringify(model)},`,
-				'    max_tokens=256,',
+				'    max_tokens=2048,',
 				`    messages=[{"role": "user", "content": ${JSON.stringify(QUESTION)}}],`,
 				')',
-				'print(message.content[0].text)'
+				'print("".join(block.text for block in message.content if block.type == "text"))'
 			].join('\n');
 		case 'claude_code':
 			return [

@@ -1,1 +1,0 @@
-import"./DR3bMsqo.js";

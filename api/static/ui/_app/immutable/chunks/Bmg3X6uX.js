@@ -1,0 +1,1 @@
+import"./X1Ujxs3j.js";

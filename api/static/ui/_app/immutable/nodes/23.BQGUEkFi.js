@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/DR3bMsqo.js";export{m as component};

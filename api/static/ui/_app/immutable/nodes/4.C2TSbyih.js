@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DR3bMsqo.js";export{e as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CSoqpMJs.js";export{m as component};
