@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 from api.access.authenticator import Authenticator
 from api.access.authority import authority_of_person
 from api.access.caller import Identity
-from api.access.oidc.claims import person_of
+from api.access.oidc.claims import described, person_of
 from api.access.oidc.errors import ProviderUnavailable, SignInRefused
 from api.access.oidc.provider import OidcProvider
 from api.access.oidc.provider_requests import TIMEOUT_S
@@ -19,6 +20,8 @@ from api.access.session_store import Browser, SessionStore, UsedSession
 from api.http.errors import InvalidApiKey, NotFound
 from api.services import AppServices
 from governance.audit import AuditLog
+
+logger = logging.getLogger("api")
 
 LONGEST_WAIT_S = 4 * TIMEOUT_S
 """Of the requests for the addresses, the token and the keys, twice."""
@@ -37,23 +40,41 @@ def end_sign_in(
 
     `cookie` is the one with which the sign-in began, `earlier` the token of the browser's session,
     which ends. Returns the session's token, the identity, and the sign-in as it began. Raises `NotFound`,
-    `SignInRefused` and `ProviderUnavailable`.
+    `SignInRefused`, which is logged, and `ProviderUnavailable`.
     """
     provider = configured_provider(services)
+    try:
+        sign_in, claims = _exchanged(services, provider, answer, cookie)
+    except SignInRefused as error:
+        # not by the line below: anyone can send such an answer, and the log bounds what a line of code writes
+        logger.warning("a sign-in was refused (%s): %s", error.code, error.message)
+        raise
+    try:
+        person = person_of(claims, provider.settings)
+        identity = _identity(services, person)
+        services[SignInStore].use(sign_in)  # not before: what anyone can send must not fill Redis
+    except SignInRefused as error:
+        who = described(claims, provider.settings)
+        logger.warning("a sign-in was refused (%s): %s (%s)", error.code, error.message, who)
+        raise
+    services[AuditLog].record(authority_of_person(person).event("sign_in", person.actor, "done", {}))
+    token = services[SessionStore].begin_of_person(
+        person, provider.settings.session_s, earlier, browser, as_admin=sign_in.as_admin
+    )
+    return token, identity, sign_in
+
+
+def _exchanged(
+    services: AppServices, provider: OidcProvider, answer: Mapping[str, Any], cookie: str | None
+) -> tuple[SignIn, dict[str, Any]]:
+    """The sign-in that the provider's answer ends, and the verified claims of the person."""
     sign_in = services[SignInStore].open(answer["state"], cookie)
     provider.check_issuer(answer.get("iss"))
     code = answer.get("code")
     if code is None:
         raise SignInRefused(_refusal(answer.get("error")), param="oidc.error")
     exchange = provider.exchange(code, sign_in.redirect_url, sign_in.verifier, sign_in.nonce)
-    person = person_of(wait_for(services, exchange), provider.settings)
-    identity = _identity(services, person)
-    services[SignInStore].use(sign_in)  # not before: what anyone can send must not fill Redis
-    services[AuditLog].record(authority_of_person(person).event("sign_in", person.actor, "done", {}))
-    token = services[SessionStore].begin_of_person(
-        person, provider.settings.session_s, earlier, browser, as_admin=sign_in.as_admin
-    )
-    return token, identity, sign_in
+    return sign_in, wait_for(services, exchange)
 
 
 def configured_provider(services: AppServices) -> OidcProvider:
