@@ -1,4 +1,4 @@
-import { api } from '$lib/api/client';
+import { api, API_ROOT } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
 
 export type Session = components['schemas']['SessionObject'];
@@ -34,8 +34,30 @@ export async function signIn(
 /** The provider's page for signing in, and after that the page `to`. Returns its address, or the message of the refusal. */
 export async function beginAtProvider(to: string, admin: boolean): Promise<{ url: string } | string | null> {
 	try {
-		const { data, error } = await api.POST('/v1/session/oidc', { body: { to, admin } });
+		const { data, error } = await api.POST('/v1/session/oidc', { body: { to, admin, base_path: API_ROOT } });
 		return data ?? error.error.message;
+	} catch {
+		return null;
+	}
+}
+
+const WANTED = 'stoker.sign_in_to';
+
+/** Note the page of a sign-in in this tab, which goes to the provider: a refused answer comes back without it. */
+export function noteWanted(to: string): void {
+	try {
+		sessionStorage.setItem(WANTED, to);
+	} catch {
+		// the browser keeps nothing: a refused sign-in leads to the chat
+	}
+}
+
+/** The page of the sign-in with which this tab went to the provider, once; null if it is not known. */
+export function takeWanted(): string | null {
+	try {
+		const to = sessionStorage.getItem(WANTED);
+		sessionStorage.removeItem(WANTED);
+		return to;
 	} catch {
 		return null;
 	}

@@ -1,4 +1,4 @@
-import { beginAtProvider, mayAskModels, readSession, signIn, signOut, type Session } from '$lib/services/session';
+import { beginAtProvider, mayAskModels, noteWanted, readSession, signIn, signOut, type Session } from '$lib/services/session';
 
 /** What an action may need: a scope of keys, which roles have, too. */
 export type Right = 'read' | 'operate' | 'admin' | 'governance';
@@ -12,6 +12,8 @@ class SessionStore {
 	signIns = $state(0);
 	/** Whether the session is being ended here, or has been: nothing is polled until the next sign-in. */
 	isLeaving = $state(false);
+	/** Whether the session of this page has ended, and not by its button: by its time, in a list, or in another tab. */
+	hasEnded = $state(false);
 
 	/** Whether this session may read the pages for operators. */
 	get mayInspect(): boolean {
@@ -37,6 +39,7 @@ class SessionStore {
 		const call = ++this.#latest;
 		const found = await readSession();
 		if (call !== this.#latest) return;
+		if (found) this.hasEnded = !found.signed_in && !this.isLeaving && (this.hasEnded || this.current?.signed_in === true);
 		this.current = found;
 		if (found?.signed_in) this.isLeaving = false; // a sign-in in another tab
 		this.readings += 1;
@@ -52,7 +55,7 @@ class SessionStore {
 		}
 		this.#latest += 1;
 		this.current = answer;
-		this.isLeaving = false;
+		this.isLeaving = this.hasEnded = false;
 		this.signIns += 1;
 		return undefined;
 	}
@@ -61,6 +64,7 @@ class SessionStore {
 	async goToProvider(to: string, admin: boolean): Promise<string | null | undefined> {
 		const answer = await beginAtProvider(to, admin);
 		if (answer === null || typeof answer === 'string') return answer;
+		noteWanted(to);
 		location.assign(answer.url);
 		return undefined;
 	}

@@ -1,0 +1,1 @@
+import"./Co0-86Yf.js";

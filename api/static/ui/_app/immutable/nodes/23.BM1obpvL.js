@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/Co0-86Yf.js";export{m as component};
