@@ -81,7 +81,7 @@ def test_a_state_works_once_in_its_browser_and_for_ten_minutes(  # noqa: PLR0917
     caplog: pytest.LogCaptureFixture,
     change: str,
 ) -> None:
-    url = begin(browser)
+    url = begin(browser, to="/admin/models?q=stub")
     answer = provider.authorize(url, "vera")
     if change == "another browser":
         browser = browser_of(process)
@@ -97,7 +97,10 @@ def test_a_state_works_once_in_its_browser_and_for_ten_minutes(  # noqa: PLR0917
         browser.set_cookie("stoker_sign_in", changed, path="/v1/session")
     else:
         answer["state"] = "unknown"
-    assert error_of(finish(browser, answer)) == (403, "sign_in_refused", "state")
+    refused = finish(browser, answer)
+    assert error_of(refused) == (403, "sign_in_refused", "state")
+    is_known = change in {"used", "too old"}
+    assert refused.json["error"].get("to") == ("/admin/models?q=stub" if is_known else None)
     (logged,) = logged_sign_ins(caplog)
     assert logged.startswith("a sign-in was refused (sign_in_refused): this sign-in ")
     assert ("'vera@example.com'" in logged) is (change == "used")
@@ -214,6 +217,30 @@ def test_the_log_names_the_person_and_the_values_of_the_claim_when_a_sign_in_is_
     assert logged.endswith(f"{shown})")
     assert logged.isprintable()
     assert len(logged) < 1_000
+
+
+@pytest.mark.parametrize("admin", [True, False])
+@pytest.mark.parametrize(
+    "refusal", ["no_role", "access_denied", "wrong iss", "unknown code", "provider_unavailable"]
+)
+def test_a_refusal_names_the_page_and_the_admin_part_for_another_attempt(
+    browser: FlaskClient, provider: OidcProvider, refusal: str, admin: bool
+) -> None:
+    page = "/admin/model?name=org%2Fslow"
+    answer = provider.authorize(begin(browser, to=page, admin=admin), "nina")
+    if refusal == "access_denied":
+        del answer["code"]
+        answer["error"] = refusal
+    elif refusal == "wrong iss":
+        answer["iss"] = "https://other.example"
+    elif refusal == "unknown code":
+        answer["code"] = "unknown"
+    elif refusal == "provider_unavailable":
+        provider.answers["/token"] = (503, b"{}")
+    refused = finish(browser, answer)
+    assert refused.status_code == (503 if refusal == "provider_unavailable" else 403)
+    error = refused.json["error"]
+    assert (error["to"], error["admin"]) == (page, admin)
 
 
 def test_a_refusal_for_a_tenant_that_does_not_exist_is_logged(

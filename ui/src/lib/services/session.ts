@@ -19,13 +19,22 @@ export async function readSession(): Promise<Session | null> {
 	}
 }
 
-/** Sign in with a key or the token of a link. Returns the session, or the message of the refusal; null: no answer. */
+/** Why a sign-in was refused. That by the provider also has the page and the admin part that it wanted, for the next attempt. */
+export interface Refusal {
+	message: string;
+	to?: string;
+	admin?: boolean;
+}
+
+/** Sign in with a key, the token of a link, or the provider's answer. Null: no answer. */
 export async function signIn(
 	secret: { key: string; admin: boolean } | { link: string } | { oidc: ProviderAnswer }
-): Promise<Session | string | null> {
+): Promise<Session | Refusal | null> {
 	try {
 		const { data, error } = await api.POST('/v1/session', { body: secret });
-		return data ?? error.error.message;
+		if (data) return data;
+		const { message, to, admin } = error.error;
+		return { message, ...(typeof to === 'string' && { to }), ...(typeof admin === 'boolean' && { admin }) };
 	} catch {
 		return null;
 	}
@@ -36,28 +45,6 @@ export async function beginAtProvider(to: string, admin: boolean): Promise<{ url
 	try {
 		const { data, error } = await api.POST('/v1/session/oidc', { body: { to, admin, base_path: API_ROOT } });
 		return data ?? error.error.message;
-	} catch {
-		return null;
-	}
-}
-
-const WANTED = 'stoker.sign_in_to';
-
-/** Note the page of a sign-in in this tab, which goes to the provider: a refused answer comes back without it. */
-export function noteWanted(to: string): void {
-	try {
-		sessionStorage.setItem(WANTED, to);
-	} catch {
-		// the browser keeps nothing: a refused sign-in leads to the chat
-	}
-}
-
-/** The page of the sign-in with which this tab went to the provider, once; null if it is not known. */
-export function takeWanted(): string | null {
-	try {
-		const to = sessionStorage.getItem(WANTED);
-		sessionStorage.removeItem(WANTED);
-		return to;
 	} catch {
 		return null;
 	}

@@ -1,4 +1,4 @@
-import { beginAtProvider, mayAskModels, noteWanted, readSession, signIn, signOut, type Session } from '$lib/services/session';
+import { beginAtProvider, mayAskModels, readSession, signIn, signOut, type Refusal, type Session } from '$lib/services/session';
 
 /** What an action may need: a scope of keys, which roles have, too. */
 export type Right = 'read' | 'operate' | 'admin' | 'governance';
@@ -39,23 +39,33 @@ class SessionStore {
 		const call = ++this.#latest;
 		const found = await readSession();
 		if (call !== this.#latest) return;
-		if (found) this.hasEnded = !found.signed_in && !this.isLeaving && (this.hasEnded || this.current?.signed_in === true);
 		this.current = found;
+		if (found) this.#noteEnd(found);
 		if (found?.signed_in) this.isLeaving = false; // a sign-in in another tab
 		this.readings += 1;
 	}
 
-	/** Sign in. Returns the message of a refusal, null if the API does not answer, undefined if it was done. */
-	async begin(secret: Parameters<typeof signIn>[0]): Promise<string | null | undefined> {
+	/** Whether the last answer was of a session; the API may not answer for a while before the session's end. */
+	#wasSignedIn = false;
+
+	#noteEnd({ signed_in: isSignedIn }: Session): void {
+		if (isSignedIn) this.hasEnded = false;
+		else if (this.#wasSignedIn) this.hasEnded = !this.isLeaving;
+		this.#wasSignedIn = isSignedIn;
+	}
+
+	/** Sign in. Returns the refusal, null if the API does not answer, undefined if it was done. */
+	async begin(secret: Parameters<typeof signIn>[0]): Promise<Refusal | null | undefined> {
 		const call = ++this.#latest;
 		const answer = await signIn(secret);
-		if (answer === null || typeof answer === 'string') {
+		if (answer === null || 'message' in answer) {
 			if (call === this.#latest) await this.read();
 			return answer;
 		}
 		this.#latest += 1;
 		this.current = answer;
-		this.isLeaving = this.hasEnded = false;
+		this.#noteEnd(answer);
+		this.isLeaving = false;
 		this.signIns += 1;
 		return undefined;
 	}
@@ -64,7 +74,6 @@ class SessionStore {
 	async goToProvider(to: string, admin: boolean): Promise<string | null | undefined> {
 		const answer = await beginAtProvider(to, admin);
 		if (answer === null || typeof answer === 'string') return answer;
-		noteWanted(to);
 		location.assign(answer.url);
 		return undefined;
 	}

@@ -1,0 +1,1 @@
+import"./KQqcd1_e.js";

@@ -1,1 +1,0 @@
-import"./Co0-86Yf.js";

@@ -1,1 +1,0 @@
-import{Q as n,h as s,a0 as m,v as i}from"../chunks/DhpBf8Cz.js";import{A as p}from"../chunks/Co0-86Yf.js";function f(o,r){p(o,{children:(t,d)=>{var a=n(),e=s(a);m(e,()=>r.children),i(t,a)},$$slots:{default:!0}})}export{f as component};
