@@ -16,7 +16,7 @@ from typing import Protocol
 
 from api.access.caller import Caller, Identity
 from api.access.open_mode import OpenMode
-from api.access.person import Person
+from api.access.person import Person, digest_of_rules
 from api.access.registry import AccessRegistry
 from api.access.session_store import UsedSession
 from api.access.trusted_proxies import TrustedProxies
@@ -50,7 +50,7 @@ class Authenticator:
     def __init__(self, settings: Settings, registry: AccessRegistry) -> None:
         self._registry = registry
         self._one_tenant = not settings.tenancy.enabled
-        self._issuer = settings.oidc.issuer
+        self._rules = None if settings.oidc.issuer is None else digest_of_rules(settings.oidc)
         self._proxies = TrustedProxies(settings.tenancy.trusted_proxies)
         self.open = not registry.configured.any_keys and not self._proxies
         origins = settings.api.allowed_origins
@@ -61,7 +61,7 @@ class Authenticator:
                 "api.allowed_origins is * but requests need no API key: any web page could send them;"
                 " name the origins, or require keys"
             )
-        if self.open and self._issuer is not None:
+        if self.open and self._rules is not None:
             raise ConfigError(
                 "oidc.issuer is set but requests need no API key, so there is nothing to sign in for: set "
                 "STOKER_ADMIN_KEY"
@@ -142,8 +142,11 @@ class Authenticator:
         return self._registry.is_valid(caller.key)
 
     def _tenant_of(self, person: Person) -> Tenant | None:
-        """The tenant of a person; None if it was removed, or the person's provider or roles were."""
-        if person.issuer != self._issuer or not person.roles:
+        """The tenant of a person; None if it was removed, or the settings of the sign-in have changed.
+
+        A person's roles are those of the sign-in: other settings might give fewer.
+        """
+        if person.rules != self._rules or not person.roles:
             return None
         return self._registry.identities.tenants.get(DEFAULT_TENANT if self._one_tenant else person.tenant)
 

@@ -15,7 +15,7 @@ import orjson
 
 from api.http.route_access import Access
 from config.api_keys import ALL_SCOPES
-from config.settings import ROLES
+from config.settings import ROLES, OidcSettings
 
 ROLE_SCOPES: Mapping[str, frozenset[str]] = {
     "viewer": frozenset({"inference", "read", "metrics"}),
@@ -24,12 +24,16 @@ ROLE_SCOPES: Mapping[str, frozenset[str]] = {
     "admin": ALL_SCOPES,
 }
 
+NOT_DECIDING = frozenset({"name", "redirect_url", "scopes", "secret_variable"})
+"""The settings of `oidc` that give and take away nothing of a person who has signed in."""
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
     """Who signed in. `issuer` and `subject` identify the person at all times; name and email may change.
 
     `email` is None unless the provider has verified it. `tenant` is the one whose requests the person makes.
+    `rules` is the digest of the settings by which the person signed in (`digest_of_rules`).
     """
 
     issuer: str
@@ -38,6 +42,7 @@ class Person:
     email: str | None
     roles: tuple[str, ...]
     tenant: str
+    rules: str = ""
 
     @property
     def id(self) -> str:
@@ -72,10 +77,22 @@ class Person:
 
 
 def decode_person(text: bytes) -> Person:
-    """A person from the JSON text of a session. Unknown roles and fields, of other versions, are left out."""
-    raw = orjson.loads(text)
+    """A person from the JSON text of a session. Unknown roles and fields, of other versions, are left out.
+
+    `rules` is empty where an earlier version has stored none.
+    """
+    raw = {"rules": ""} | orjson.loads(text)
     known = {one.name: raw[one.name] for one in fields(Person)}
     return Person(**{**known, "roles": tuple(role for role in raw["roles"] if role in ROLE_SCOPES)})
+
+
+def digest_of_rules(settings: OidcSettings) -> str:
+    """A digest of the settings that decide who may sign in, with which roles and tenant, and for how long.
+
+    The order of the groups counts: the tenant is that of the first group that names one.
+    """
+    rules = {name: value for name, value in asdict(settings).items() if name not in NOT_DECIDING}
+    return sha256(orjson.dumps(rules)).hexdigest()[:16]
 
 
 def roles_with(access: Access) -> list[str]:

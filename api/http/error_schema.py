@@ -10,7 +10,7 @@ class ErrorDetails(marshmallow.Schema):
     """The details of an error."""
 
     class Meta:
-        """Some codes have further fields (`queueDepth` and `avgWaitMs` of queue_full)."""
+        """Some errors have further fields: `queueDepth` and `avgWaitMs`, or `to` and `admin` of a sign-in."""
 
         unknown = marshmallow.INCLUDE
 

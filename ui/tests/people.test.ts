@@ -53,6 +53,12 @@ test('the reason of a disabled action names the role of a person and the scope o
 	expect(text.session.mayNot('operate', [])).toContain('scope operate');
 });
 
+test('the reason of a missing page names the role of a person, the scope of a key, or that the time is over', () => {
+	expect(text.session.rightMissing('admin', ['viewer'], false)).toBe('This page needs the role admin; you have viewer.');
+	expect(text.session.rightMissing('admin', [], false)).toBe('This page needs a key with the scope admin.');
+	expect(text.session.rightMissing('read', ['viewer'], true)).toContain('Sign in again');
+});
+
 test.each([
 	['/admin/models', ['inference', 'read'], '/admin/models'],
 	['/admin/model?name=org%2Fslow', ['inference', 'read'], '/admin/model?name=org%2Fslow'],

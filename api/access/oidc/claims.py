@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.access.oidc.errors import SignInRefused
-from api.access.person import Person
+from api.access.person import Person, digest_of_rules
 from config.settings import ROLES, OidcSettings
 
 MAX_NAME = 128
 MAX_EMAIL = 254  # RFC 5321, 4.5.3.1.3
 MAX_VALUES = 2048
 """Values of the claim that are looked at."""
+
+MAX_SHOWN, MAX_SHOWN_VALUE = 8, 64
+"""Values of the claim in the log, and characters of each."""
 
 
 def person_of(claims: Mapping[str, Any], settings: OidcSettings) -> Person:
@@ -36,7 +39,25 @@ def person_of(claims: Mapping[str, Any], settings: OidcSettings) -> Person:
         )
     tenant = next((group.tenant for group in groups if group.tenant is not None), settings.tenant)
     roles = tuple(role for role in ROLES if role in given)
-    return Person(str(settings.issuer), claims["sub"], _name(claims, email), email, roles, tenant)
+    return _person(claims, settings, email, roles, tenant)
+
+
+def described(claims: Mapping[str, Any], settings: OidcSettings) -> str:
+    """Whose claims these are, and their values that may give roles: for the log, on one line, bounded."""
+    email = _verified_email(claims)
+    person = _person(claims, settings, email, (), settings.tenant)
+    values = sorted(_values(claims, settings.claim, email))
+    shown = [repr(value[:MAX_SHOWN_VALUE]) for value in values[:MAX_SHOWN]]
+    more = [f"{len(values) - len(shown)} more"] * (len(values) > len(shown))
+    listed = ", ".join(shown + more) or "none"
+    return f"{person.actor!r}, named {person.name!r}, values of the claim {settings.claim}: {listed}"
+
+
+def _person(
+    claims: Mapping[str, Any], settings: OidcSettings, email: str | None, roles: tuple[str, ...], tenant: str
+) -> Person:
+    rules = digest_of_rules(settings)
+    return Person(str(settings.issuer), claims["sub"], _name(claims, email), email, roles, tenant, rules)
 
 
 def _verified_email(claims: Mapping[str, Any]) -> str | None:

@@ -100,17 +100,13 @@ class OidcProvider:
     async def exchange(self, code: str, redirect_url: str, verifier: str, nonce: str) -> dict[str, Any]:
         """The verified claims of the ID token for a code.
 
-        Raises `ProviderUnavailable` and `SignInRefused`, which are logged.
+        Raises `ProviderUnavailable`, which is logged, and `SignInRefused`.
         """
         with self._turn():
             endpoints = await self._current_endpoints()
-            try:
-                with _failure_logged():
-                    token = await self._token(endpoints, code, redirect_url, verifier)
-                return await self._verified(endpoints, token, nonce)
-            except SignInRefused as error:
-                logger.warning("a sign-in was refused: %s", error.message)
-                raise
+            with _failure_logged():
+                token = await self._token(endpoints, code, redirect_url, verifier)
+            return await self._verified(endpoints, token, nonce)
 
     async def _verified(self, endpoints: Endpoints, token: str, nonce: str) -> dict[str, Any]:
         expected = Expected(str(self.settings.issuer), str(self.settings.client_id), nonce)

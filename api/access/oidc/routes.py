@@ -45,7 +45,7 @@ def begin_oidc_sign_in(body: dict[str, Any]) -> Response:
     provider = configured_provider(services)
     settings = provider.settings
     # the page's origin is checked, and the provider sends people to addresses alone that are registered there
-    redirect_url = settings.redirect_url or f"{_origin()}{SIGN_IN_PAGE}"
+    redirect_url = settings.redirect_url or f"{_origin()}{body.get('base_path') or ''}{SIGN_IN_PAGE}"
     begun, cookie = services[SignInStore].begin(
         redirect_url, body.get("to") or "/", as_admin=bool(body.get("admin"))
     )

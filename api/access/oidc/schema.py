@@ -17,6 +17,12 @@ PAGE = r"/([a-z][a-z-]*(/[a-z][a-z-]*)*)?(\?[A-Za-z0-9*._+%&=-]*)?"
 MAX_PAGE = 1024
 """Characters of it: it is in the sealed cookie, and browsers keep cookies of 4 KiB."""
 
+_CHARACTER = r"([A-Za-z0-9._~!$&'()*+,;=:@-]|%(?!2[EeFf]|5[Cc])[0-9A-Fa-f]{2})"
+BASE_PATH = rf"(/(?!\.\.?(/|$)){_CHARACTER}+)*"
+"""A path (RFC 3986, 3.3) without `.`, `..`, empty segments and a query, nor `.`, `/` and `\\` as `%..`."""
+
+MAX_BASE_PATH = 256
+
 
 class OidcBody(StrictSchema):
     """The page to return to."""
@@ -28,13 +34,18 @@ class OidcBody(StrictSchema):
         max_length=MAX_PAGE,
         pattern=PAGE,
     )
+    base_path = StringField(
+        "The path below which a reverse proxy serves the platform, as the browser sees it (`/stoker` for"
+        " `/stoker/ui`); empty unless set. It is in the address to which the provider sends the browser back,"
+        " unless `oidc.redirect_url` is set.",
+        max_length=MAX_BASE_PATH,
+        pattern=BASE_PATH,
+    )
     admin = BooleanField("With the admin part, which ends after 30 minutes without a request.")
 
 
 class OidcAnswer(StrictSchema):
     """The parameters with which the provider sent the browser back."""
-
-    closed = True
 
     closed = True
 

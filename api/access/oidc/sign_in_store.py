@@ -14,6 +14,7 @@ import time
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import orjson
 import redis
@@ -46,6 +47,11 @@ class SignIn:
     redirect_url: str
     to: str
     as_admin: bool
+
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """What a page needs for another attempt."""
+        return {"to": self.to, "admin": self.as_admin}
 
     @property
     def verifier(self) -> str:
@@ -85,16 +91,18 @@ class SignInStore:
             raise _other_browser() from None
         if not hmac.compare_digest(digest_of_token(state), content["state"]):
             raise _other_browser()
-        if time.time() - content.pop("began_at") >= VALID_S:
-            raise _used()
-        return SignIn(**content | {"state": state})
+        age_s = time.time() - content.pop("began_at")
+        sign_in = SignIn(**content | {"state": state})
+        if age_s >= VALID_S:
+            raise _used(sign_in)
+        return sign_in
 
     def use(self, sign_in: SignIn) -> None:
         """Use up a sign-in. Raises `SignInRefused` if it was used before."""
         use = secrets.token_hex(8)
         digest = digest_of_token(sign_in.state)
         if not self.scripts.run("use_sign_in", sign_in=digest, use=use, valid_us=VALID_S * 1_000_000):
-            raise _used()
+            raise _used(sign_in)
 
     def _key(self) -> bytes:
         key = self._namespaces.derived_key(PURPOSE)
@@ -107,9 +115,9 @@ def _other_browser() -> SignInRefused:
     return SignInRefused("this sign-in began in another browser: sign in again", param="state")
 
 
-def _used() -> SignInRefused:
+def _used(sign_in: SignIn) -> SignInRefused:
     message = "this sign-in was used already or is older than 10 minutes: sign in again"
-    return SignInRefused(message, param="state")
+    return SignInRefused(message, param="state", details=sign_in.wanted)
 
 
 def _derived(secret: str, purpose: str) -> str:

@@ -90,8 +90,9 @@
 		if (session.open) return ['This platform needs no key.'];
 		if (session.signed_in) {
 			const scopes = session.scopes.join(', ');
+			const person = session.person ? `${session.person.name}, ` : '';
 			return [
-				`Signed in as tenant ${session.tenant} (${scopes}): “Try it out” uses this session below /v1.`,
+				`Signed in as ${person}tenant ${session.tenant} (${scopes}): “Try it out” uses this session below /v1.`,
 				' Other paths need a key: press Authorize.'
 			];
 		}

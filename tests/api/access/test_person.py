@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from typing import Any
+
 import orjson
 import pytest
 
 from api.access.caller import Caller
 from api.access.oidc.claims import person_of
-from api.access.person import Person, decode_person
+from api.access.person import NOT_DECIDING, Person, decode_person, digest_of_rules
 from config.api_keys import ApiKey
 from config.settings import OidcGroup, OidcSettings, Tenant
 
@@ -35,6 +38,37 @@ def test_the_actor_of_a_person_without_an_address_is_no_address_of_another() -> 
 def test_a_stored_person_is_read_when_another_version_has_written_further_fields() -> None:
     stored = {**orjson.loads(ADA.encode()), "picture": "https://idp.example.com/ada"}
     assert decode_person(orjson.dumps(stored)) == ADA
+
+
+def test_a_stored_person_is_read_without_rules_when_an_earlier_version_has_written_none() -> None:
+    stored = orjson.loads(replace(ADA, rules="0123456789abcdef").encode())
+    del stored["rules"]
+    assert decode_person(orjson.dumps(stored)) == ADA
+
+
+CHANGES: dict[str, Any] = {
+    "issuer": "https://other.example.com",
+    "client_id": "other",
+    "claim": "roles",
+    "groups": {"staff": OidcGroup("viewer", "two"), "admins": OidcGroup("admin", "one")},
+    "default_role": "viewer",
+    "tenant": "one",
+    "email_domains": ("example.com",),
+    "session_s": 60,
+    "name": "Acme",
+    "redirect_url": "https://stoker.example.com/ui/sign-in",
+    "scopes": ("openid",),
+    "secret_variable": "OIDC_SECRET",
+}
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(OidcSettings)])
+def test_the_digest_of_rules_differs_when_a_setting_that_decides_about_people_changes(name: str) -> None:
+    groups = {"admins": OidcGroup("admin", "one"), "staff": OidcGroup("viewer", "two")}
+    settings = OidcSettings(issuer=ADA.issuer, client_id="stoker", groups=groups)
+    changed = replace(settings, **{name: CHANGES[name]})
+    assert (digest_of_rules(changed) == digest_of_rules(settings)) is (name in NOT_DECIDING)
+    assert digest_of_rules(replace(settings, groups=dict(groups))) == digest_of_rules(settings)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from tests.support.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
 from tests.support.platform import Platform, running_platform
 from tests.ui.browser.conftest import close
+from tests.ui.browser.prefix_proxy import PrefixProxy
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -89,3 +90,74 @@ def test_people_of_each_role_sign_in_and_an_administrator_ends_a_session(
     ada.unroute_all(behavior="wait")
     for page in (vera, oscar, ada):
         close(page.context)
+
+
+def test_a_refused_sign_in_by_the_provider_can_be_repeated_and_leads_to_the_wanted_page(
+    chromium: Any, acme: Platform
+) -> None:
+    page = chromium.new_context().new_page()
+    page.goto(f"{acme.url}/ui/admin/models?q=stub")
+    for again in (False, True):
+        page.get_by_role("button", name="Sign in with Acme").click()
+        page.get_by_role("link", name="nina").click()
+        page.get_by_role("alert").get_by_text("you have no role here").wait_for()
+        assert page.url == f"{acme.url}/ui/sign-in?to=%2Fadmin%2Fmodels%3Fq%3Dstub"
+        if again:
+            page.reload()
+    page.get_by_role("button", name="Sign in with Acme").click()
+    page.get_by_role("link", name="oscar").click()
+    page.wait_for_url("**/ui/admin/models?q=stub")
+    assert page.get_by_role("button", name="Load: stub").is_enabled()
+    page.goto(f"{acme.url}/ui/sign-in")  # it is of another sign-in, which wants no page
+    page.get_by_role("button", name="Sign in with Acme").click()
+    page.get_by_role("link", name="oscar").click()
+    page.wait_for_url("**/ui/")
+    close(page.context)
+
+
+def test_a_person_signs_in_below_the_prefix_of_a_reverse_proxy(chromium: Any, acme: Platform) -> None:
+    with PrefixProxy(int(acme.url.rpartition(":")[2]), "/of/stoker") as proxy:
+        page = chromium.new_context().new_page()
+        page.goto(f"{proxy.url}/ui/admin/models?q=stub")
+        page.get_by_role("button", name="Sign in with Acme").click()
+        page.get_by_role("link", name="vera").click()
+        page.wait_for_url(f"{proxy.url}/ui/admin/models?q=stub")
+        page.get_by_text("Vera Viewer").wait_for()
+        close(page.context)
+        assert [path for path in proxy.outside if path != "/favicon.ico"] == []
+
+
+def test_the_chat_and_the_page_of_the_api_name_the_person_before_the_tenant(
+    chromium: Any, acme: Platform
+) -> None:
+    page = sign_in(chromium, acme, "vera", "/admin/models")
+    page.goto(f"{acme.url}/docs")
+    page.locator("#caller", has_text="Signed in as Vera Viewer, tenant admin (").wait_for()
+    page.goto(f"{acme.url}/ui/")
+    page.get_by_text("Signed in as Vera Viewer", exact=True).wait_for()
+    page.get_by_text("Tenant admin", exact=True).wait_for()
+    close(page.context)
+
+
+def test_a_page_names_the_role_that_it_needs_and_the_end_of_the_session(
+    chromium: Any, acme: Platform
+) -> None:
+    vera = sign_in(chromium, acme, "vera", "/admin/models")
+    vera.goto(f"{acme.url}/ui/admin/sessions")
+    vera.get_by_text("This page needs the role admin; you have viewer.").wait_for()
+    close(vera.context)
+    for path in ("/admin/models", "/admin"):
+        vera = sign_in(chromium, acme, "vera", "/admin/models")
+        vera.goto(f"{acme.url}/ui{path}")
+        vera.get_by_text("Vera Viewer").wait_for()
+        _, listed = acme.admin("GET", "/v1/admin/sessions")
+        for row in listed["data"]:
+            if row["person"] is not None:
+                assert acme.admin("DELETE", f"/v1/admin/sessions/{row['id']}")[0] == 200
+        vera.get_by_text("Your session has ended.").wait_for()
+        close(vera.context)
+    page = chromium.new_context().new_page()
+    page.goto(f"{acme.url}/ui/admin/models")
+    page.get_by_text("Sign in as an operator or with the key of an administrator").wait_for()
+    assert page.get_by_text("Your session has ended.").count() == 0, "there was none"
+    close(page.context)

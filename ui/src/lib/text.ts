@@ -85,8 +85,15 @@ export const text = {
 			inference: 'Sign in with a key of your tenant to see its limits, keys and usage.'
 		},
 		ownAccount: 'See the limits, keys and usage of your own tenant',
-		rightMissing: (scope: string) =>
-			`Sign in again with the scope ${scope}: this session may not see this page, or it has expired.`,
+		/** Instead of a page. `isOver`: the key or the person has the right, and this session has not. */
+		rightMissing: (right: Right | 'inference', roles: readonly string[], isOver: boolean) => {
+			if (isOver) return 'Sign in again to see this page: this session is for the chat alone, or had no request for 30 minutes.';
+			return roles.length > 0 && right !== 'inference'
+				? `This page needs the role ${ROLES_WITH[right]}; you have ${roles.join(', ')}.`
+				: `This page needs a key with the scope ${right}.`;
+		},
+		/** Before how to sign in. */
+		ended: 'Your session has ended.',
 		signOutFailed: 'You are still signed in: the platform did not end the session. Sign out again.',
 		unreachable: 'The platform cannot be reached.'
 	},

@@ -79,8 +79,9 @@ def test_a_refusal_of_the_token_endpoint_is_logged_with_its_error_and_without_se
         answer = provider.authorize(begin(browser), "vera")
         assert error_of(finish(browser, answer)) == (403, "sign_in_refused", None)
         assert answer["code"] not in caplog.text
-    reason = "a sign-in was refused: the provider refused the code of this sign-in ({}): sign in again"
-    assert logged_sign_ins(caplog) == [reason.format(text) for text in shown.values()]
+    reason = "the provider refused the code of this sign-in ({}): sign in again"
+    logged = [f"a sign-in was refused (sign_in_refused): {reason.format(text)}" for text in shown.values()]
+    assert logged_sign_ins(caplog) == logged
 
 
 @pytest.mark.parametrize("answer", [(500, b"{}"), (200, b"{}")], ids=["500", "without keys"])
@@ -117,7 +118,7 @@ def test_another_clock_of_this_host_is_explained_as_the_documentation_has_it(
     refused = finish(browser, provider.authorize(begin(browser), "vera"))
     assert error_of(refused) == (403, "sign_in_refused", None)
     assert refused.json["error"]["message"] == message
-    assert logged_sign_ins(caplog) == [f"a sign-in was refused: {message}"]
+    assert logged_sign_ins(caplog) == [f"a sign-in was refused (sign_in_refused): {message}"]
     rows = (Path(__file__).parents[4] / "docs/people.md").read_text().splitlines()
     assert any(row.startswith(f"| {message} |") for row in rows)
 

@@ -6,7 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+import orjson
 import pytest
 from flask.testing import FlaskClient
 
@@ -62,6 +64,61 @@ def test_sessions_of_people_end_with_the_provider_in_the_configuration(
     other = browser_of(start(changed))
     other.set_cookie("stoker_session", cookie.value, path="/v1")
     assert error_of(other.get(MODELS)) == (401, "session_ended", None)
+
+
+VIEWERS = {"admins": OidcGroup("viewer", "boss")}
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"groups": VIEWERS}, 401),
+        ({"groups": {"admins": OidcGroup("admin", "one")}}, 401),
+        ({"email_domains": ("other.example",)}, 401),
+        ({"session_s": 60}, 401),
+        ({"name": "Other", "redirect_url": "https://stoker.example/ui/sign-in"}, 200),
+    ],
+    ids=["role", "tenant", "domain", "longest time", "what decides nothing"],
+)
+def test_sessions_of_people_end_with_the_settings_by_which_they_began(  # noqa: PLR0917 - fixtures
+    start: Callable[..., Process],
+    process: Process,
+    oidc_settings: Settings,
+    provider: OidcProvider,
+    change: dict[str, Any],
+    status: int,
+) -> None:
+    browser = browser_of(process)
+    sign_in_as(browser, provider, "ada")
+    cookie = browser.get_cookie("stoker_session", path="/v1")
+    assert cookie is not None
+    restarted = start(replace(oidc_settings, oidc=replace(oidc_settings.oidc, **change)))
+    other = browser_of(restarted)
+    other.set_cookie("stoker_session", cookie.value, path="/v1")
+    answer = other.get("/v1/admin/keys")
+    assert answer.status_code == status
+    if status == 200:
+        return
+    assert error_of(answer) == (401, "session_ended", None)
+    assert error_of(other.get(MODELS)) == (401, "session_ended", None)
+    assert error_of(other.post("/v1/admin/keys", json={"tenant": "boss"})) == (401, "session_ended", None)
+    assert other.get(SESSION).json["signed_in"] is False
+    if change.get("groups") == VIEWERS:
+        assert sign_in_as(other, provider, "ada").json["person"]["roles"] == ["viewer"]
+
+
+def test_a_session_that_a_version_without_rules_has_stored_is_ended(
+    process: Process, browser: FlaskClient, provider: OidcProvider
+) -> None:
+    sign_in_as(browser, provider, "vera")
+    store = services_of(process)[SessionStore]
+    (session,) = store.listed()
+    key = f"{store.scripts.prefix}session:{session.id}"
+    stored = orjson.loads(store.scripts.client.hget(key, "person"))
+    del stored["rules"]
+    store.scripts.client.hset(key, "person", orjson.dumps(stored))
+    assert [row.person and row.person.name for row in store.listed()] == ["Vera Viewer"]
+    assert error_of(browser.get(MODELS)) == (401, "session_ended", None)
 
 
 def test_a_stream_of_a_person_ends_after_the_longest_time_of_the_session(

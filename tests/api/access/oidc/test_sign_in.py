@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from flask.testing import FlaskClient
@@ -14,7 +15,7 @@ from api.access.person import Person
 from api.access.session_store import SessionStore
 from config.settings import OidcGroup, Settings
 from tests.api.access.conftest import Process, error_of, services_of
-from tests.api.access.oidc.conftest import OIDC, begin, finish, sign_in_as
+from tests.api.access.oidc.conftest import OIDC, begin, finish, logged_sign_ins, sign_in_as
 from tests.api.access.test_sessions import ADMIN_MODELS, SESSION, browser_of
 from tests.support.oidc_provider import OidcProvider
 
@@ -72,14 +73,15 @@ def test_a_role_that_was_removed_applies_at_the_next_sign_in(
 
 
 @pytest.mark.parametrize("change", ["another browser", "used", "too old", "unknown", "altered"])
-def test_a_state_works_once_in_its_browser_and_for_ten_minutes(
+def test_a_state_works_once_in_its_browser_and_for_ten_minutes(  # noqa: PLR0917 - fixtures
     process: Process,
     browser: FlaskClient,
     provider: OidcProvider,
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
     change: str,
 ) -> None:
-    url = begin(browser)
+    url = begin(browser, to="/admin/models?q=stub")
     answer = provider.authorize(url, "vera")
     if change == "another browser":
         browser = browser_of(process)
@@ -95,7 +97,13 @@ def test_a_state_works_once_in_its_browser_and_for_ten_minutes(
         browser.set_cookie("stoker_sign_in", changed, path="/v1/session")
     else:
         answer["state"] = "unknown"
-    assert error_of(finish(browser, answer)) == (403, "sign_in_refused", "state")
+    refused = finish(browser, answer)
+    assert error_of(refused) == (403, "sign_in_refused", "state")
+    is_known = change in {"used", "too old"}
+    assert refused.json["error"].get("to") == ("/admin/models?q=stub" if is_known else None)
+    (logged,) = logged_sign_ins(caplog)
+    assert logged.startswith("a sign-in was refused (sign_in_refused): this sign-in ")
+    assert ("'vera@example.com'" in logged) is (change == "used")
 
 
 def test_a_code_of_another_sign_in_is_refused(browser: FlaskClient, provider: OidcProvider) -> None:
@@ -107,7 +115,7 @@ def test_a_code_of_another_sign_in_is_refused(browser: FlaskClient, provider: Oi
 
 @pytest.mark.parametrize("iss", ["https://other.example", None])
 def test_an_answer_that_does_not_name_the_issuer_is_refused(
-    browser: FlaskClient, provider: OidcProvider, iss: str | None
+    browser: FlaskClient, provider: OidcProvider, caplog: pytest.LogCaptureFixture, iss: str | None
 ) -> None:
     answer = provider.authorize(begin(browser), "vera")
     answer.pop("iss")
@@ -115,13 +123,19 @@ def test_an_answer_that_does_not_name_the_issuer_is_refused(
         answer["iss"] = iss
     assert error_of(finish(browser, answer)) == (403, "sign_in_refused", None)
     assert "/token" not in provider.requests
+    message = "this answer is of another provider than oidc.issuer (iss)"
+    assert logged_sign_ins(caplog) == [f"a sign-in was refused (sign_in_refused): {message}"]
 
 
-def test_a_refusal_of_the_provider_is_explained(browser: FlaskClient, provider: OidcProvider) -> None:
+def test_a_refusal_of_the_provider_is_explained_and_logged(
+    browser: FlaskClient, provider: OidcProvider, caplog: pytest.LogCaptureFixture
+) -> None:
     answer = provider.authorize(begin(browser), "vera")
     del answer["code"]
     refused = finish(browser, answer | {"error": "access_denied"})
     assert error_of(refused) == (403, "sign_in_refused", "oidc.error")
+    message = "the provider refused this sign-in, or you cancelled it"
+    assert logged_sign_ins(caplog) == [f"a sign-in was refused (sign_in_refused): {message}"]
 
 
 @pytest.mark.parametrize(
@@ -162,6 +176,7 @@ def test_a_person_without_a_role_or_with_another_address_is_refused(  # noqa: PL
     start: Callable[..., Process],
     oidc_settings: Settings,
     provider: OidcProvider,
+    caplog: pytest.LogCaptureFixture,
     claims: dict[str, Any],
     person: str,
     code: str,
@@ -171,6 +186,127 @@ def test_a_person_without_a_role_or_with_another_address_is_refused(  # noqa: PL
     provider.claims = claims
     answer = finish(browser, provider.authorize(begin(browser), person))
     assert error_of(answer) == (403, code, None)
+    (logged,) = logged_sign_ins(caplog)
+    assert logged.startswith(f"a sign-in was refused ({code}): {answer.json['error']['message']} (")
+    actor = f"{person}@example.com" if not claims.keys() - {"groups"} else f"sub:id-of-{person}@127.0.0.1"
+    assert repr(claims["email"] if str(claims.get("email")).endswith(".example") else actor) in logged
+
+
+@pytest.mark.parametrize(
+    ("groups", "shown"),
+    [
+        ([], "none"),
+        (["b", "a\r\nforged"], r"'a\r\nforged', 'b'"),
+        (["x" * 1000], repr("x" * 64)),
+        ([f"group-{number}" for number in range(10)], "'group-6', 'group-7', 2 more"),
+    ],
+    ids=["none", "with control characters", "long", "many"],
+)
+def test_the_log_names_the_person_and_the_values_of_the_claim_when_a_sign_in_is_refused(
+    browser: FlaskClient,
+    provider: OidcProvider,
+    caplog: pytest.LogCaptureFixture,
+    groups: list[str],
+    shown: str,
+) -> None:
+    provider.claims = {"groups": groups}
+    answer = finish(browser, provider.authorize(begin(browser), "nina"))
+    assert error_of(answer) == (403, "no_role", None)
+    (logged,) = logged_sign_ins(caplog)
+    assert "('nina@example.com', named 'Nina Newcomer', values of the claim groups: " in logged
+    assert logged.endswith(f"{shown})")
+    assert logged.isprintable()
+    assert len(logged) < 1_000
+
+
+@pytest.mark.parametrize("admin", [True, False])
+@pytest.mark.parametrize(
+    "refusal", ["no_role", "access_denied", "wrong iss", "unknown code", "provider_unavailable"]
+)
+def test_a_refusal_names_the_page_and_the_admin_part_for_another_attempt(
+    browser: FlaskClient, provider: OidcProvider, refusal: str, admin: bool
+) -> None:
+    page = "/admin/model?name=org%2Fslow"
+    answer = provider.authorize(begin(browser, to=page, admin=admin), "nina")
+    if refusal == "access_denied":
+        del answer["code"]
+        answer["error"] = refusal
+    elif refusal == "wrong iss":
+        answer["iss"] = "https://other.example"
+    elif refusal == "unknown code":
+        answer["code"] = "unknown"
+    elif refusal == "provider_unavailable":
+        provider.answers["/token"] = (503, b"{}")
+    refused = finish(browser, answer)
+    assert refused.status_code == (503 if refusal == "provider_unavailable" else 403)
+    error = refused.json["error"]
+    assert (error["to"], error["admin"]) == (page, admin)
+
+
+def test_a_refusal_for_a_tenant_that_does_not_exist_is_logged(
+    start: Callable[..., Process],
+    oidc_settings: Settings,
+    provider: OidcProvider,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    oidc = replace(oidc_settings.oidc, groups={"admins": OidcGroup("admin", "nowhere")})
+    browser = browser_of(start(replace(oidc_settings, oidc=oidc)))
+    answer = finish(browser, provider.authorize(begin(browser), "ada"))
+    assert error_of(answer) == (403, "sign_in_refused", None)
+    (logged,) = logged_sign_ins(caplog)
+    assert "your tenant nowhere does not exist" in logged
+    assert "('ada@example.com', named 'Ada Admin', values of the claim groups: 'admins')" in logged
+
+
+def test_the_log_has_refusals_of_persons_while_anyone_sends_other_answers(
+    browser: FlaskClient, provider: OidcProvider, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        finish(browser, {"state": "unknown"})
+    finish(browser, provider.authorize(begin(browser), "nina"))
+    lines = [record.lineno for record in caplog.records if "sign-in was refused" in record.getMessage()]
+    assert len(lines) == 3
+    assert lines[0] == lines[1] != lines[2], "the log bounds what one line of code writes"
+
+
+def redirect_url_of(url: str) -> str:
+    (found,) = parse_qs(urlsplit(url).query)["redirect_uri"]
+    return found
+
+
+@pytest.mark.parametrize("path", ["/stoker", "/of/stoker", "/a.b/..c/~d", "/a%20b"])
+def test_a_sign_in_returns_below_the_path_of_a_reverse_proxy(
+    browser: FlaskClient, provider: OidcProvider, path: str
+) -> None:
+    browser.environ_base["HTTP_ORIGIN"] = "https://stoker.example"
+    url = begin(browser, base_path=path)
+    assert redirect_url_of(url) == f"https://stoker.example{path}/ui/sign-in"
+    assert finish(browser, provider.authorize(url, "vera")).status_code == 201
+    assert redirect_url_of(begin(browser, base_path="")) == "https://stoker.example/ui/sign-in"
+
+
+def test_the_configured_redirect_url_counts_whatever_path_the_page_names(
+    start: Callable[..., Process], oidc_settings: Settings
+) -> None:
+    fixed = "https://stoker.example/fixed/ui/sign-in"
+    oidc = replace(oidc_settings.oidc, redirect_url=fixed)
+    browser = browser_of(start(replace(oidc_settings, oidc=oidc)))
+    assert redirect_url_of(begin(browser, base_path="/other")) == fixed
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("stoker", "/", "/a/", "//evil.example", "/a//b", "/..", "/a/../b", "/./a", "/a?b", "/a#b", "/a\\b"),
+        *("/%2e%2e", "/.%2E", "/a%2fb", "/a%5Cb", "/a%2", "/a b", "/a\n", "/é", "@evil.example", ".evil"),
+        *("/" + "x" * 256, 7),
+    ],
+    ids=lambda path: str(path)[:40],
+)
+def test_a_path_of_a_reverse_proxy_that_could_lead_elsewhere_is_refused(
+    browser: FlaskClient, path: object
+) -> None:
+    assert error_of(browser.post(OIDC, json={"base_path": path}))[0::2] == (400, "base_path")
 
 
 def test_roles_come_from_a_claim_within_another_and_from_a_verified_address(

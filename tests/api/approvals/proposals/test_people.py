@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from api.access.person import Person
+from api.access.person import Person, digest_of_rules
 from api.access.session_request import COOKIE
 from api.access.session_store import SessionStore
 from config.settings import OidcSettings, Settings
@@ -24,11 +24,12 @@ def approver(settings: Settings, platform: SimulatedPlatform) -> Api:
     """An API process whose client has the session of a person; no provider is asked."""
     assert platform.incarnations
     oidc = OidcSettings(issuer=ISSUER, client_id="stoker", default_role="viewer")
+    person = replace(ANN, rules=digest_of_rules(oidc))
     api = Api(replace(settings, oidc=oidc))
     del api.http.environ_base["HTTP_AUTHORIZATION"]
     for name, value in OWN_PAGE.items():
         api.http.environ_base[f"HTTP_{name.upper().replace('-', '_')}"] = value
-    token = api.services[SessionStore].begin_of_person(ANN, 3600, as_admin=True)
+    token = api.services[SessionStore].begin_of_person(person, 3600, as_admin=True)
     api.http.set_cookie(COOKIE, token, path="/v1")
     return api
 

@@ -4910,6 +4910,7 @@ export interface components {
         };
         OidcBody: {
             admin?: boolean | null;
+            base_path?: string | null;
             to?: string | null;
         };
         OkBody: {

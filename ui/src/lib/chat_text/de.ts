@@ -126,7 +126,8 @@ export const de: ChatText = {
 		signOutTitle: 'Abmelden',
 		signOutKeep: 'Ihre Unterhaltungen bleiben in diesem Browser, wo alle, die ihn benutzen, sie lesen können.',
 		signOutClear: 'Auch alle Unterhaltungen in diesem Browser löschen',
-		tenant: (name) => `Angemeldet als ${name}`,
+		person: (name) => `Angemeldet als ${name}`,
+		tenant: (name) => `Mandant ${name}`,
 		open: 'Hier ist kein Schlüssel nötig'
 	},
 	thread: {

@@ -122,7 +122,8 @@ export const en = {
 		signOutTitle: 'Sign out',
 		signOutKeep: 'Your conversations stay in this browser, where everyone who uses it can read them.',
 		signOutClear: 'Also delete all conversations in this browser',
-		tenant: (name: string) => `Signed in as ${name}`,
+		person: (name: string) => `Signed in as ${name}`,
+		tenant: (name: string) => `Tenant ${name}`,
 		open: 'No key is needed here'
 	},
 	// ---- thread: messages, their actions, what an answer waits for

@@ -1,4 +1,4 @@
-import { api } from '$lib/api/client';
+import { api, API_ROOT } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
 
 export type Session = components['schemas']['SessionObject'];
@@ -19,13 +19,22 @@ export async function readSession(): Promise<Session | null> {
 	}
 }
 
-/** Sign in with a key or the token of a link. Returns the session, or the message of the refusal; null: no answer. */
+/** Why a sign-in was refused. That by the provider also has the page and the admin part that it wanted, for the next attempt. */
+export interface Refusal {
+	message: string;
+	to?: string;
+	admin?: boolean;
+}
+
+/** Sign in with a key, the token of a link, or the provider's answer. Null: no answer. */
 export async function signIn(
 	secret: { key: string; admin: boolean } | { link: string } | { oidc: ProviderAnswer }
-): Promise<Session | string | null> {
+): Promise<Session | Refusal | null> {
 	try {
 		const { data, error } = await api.POST('/v1/session', { body: secret });
-		return data ?? error.error.message;
+		if (data) return data;
+		const { message, to, admin } = error.error;
+		return { message, ...(typeof to === 'string' && { to }), ...(typeof admin === 'boolean' && { admin }) };
 	} catch {
 		return null;
 	}
@@ -34,7 +43,7 @@ export async function signIn(
 /** The provider's page for signing in, and after that the page `to`. Returns its address, or the message of the refusal. */
 export async function beginAtProvider(to: string, admin: boolean): Promise<{ url: string } | string | null> {
 	try {
-		const { data, error } = await api.POST('/v1/session/oidc', { body: { to, admin } });
+		const { data, error } = await api.POST('/v1/session/oidc', { body: { to, admin, base_path: API_ROOT } });
 		return data ?? error.error.message;
 	} catch {
 		return null;

@@ -1,4 +1,4 @@
-import { beginAtProvider, mayAskModels, readSession, signIn, signOut, type Session } from '$lib/services/session';
+import { beginAtProvider, mayAskModels, readSession, signIn, signOut, type Refusal, type Session } from '$lib/services/session';
 
 /** What an action may need: a scope of keys, which roles have, too. */
 export type Right = 'read' | 'operate' | 'admin' | 'governance';
@@ -12,6 +12,8 @@ class SessionStore {
 	signIns = $state(0);
 	/** Whether the session is being ended here, or has been: nothing is polled until the next sign-in. */
 	isLeaving = $state(false);
+	/** Whether the session of this page has ended, and not by its button: by its time, in a list, or in another tab. */
+	hasEnded = $state(false);
 
 	/** Whether this session may read the pages for operators. */
 	get mayInspect(): boolean {
@@ -42,21 +44,32 @@ class SessionStore {
 		const found = await readSession();
 		if (call !== this.#latest) return;
 		this.current = found;
+		if (found) this.#noteEnd(found);
 		if (found?.signed_in) this.isLeaving = false; // a sign-in in another tab
 		this.readings += 1;
 		this.#beKnown();
 	}
 
-	/** Sign in. Returns the message of a refusal, null if the API does not answer, undefined if it was done. */
-	async begin(secret: Parameters<typeof signIn>[0]): Promise<string | null | undefined> {
+	/** Whether the last answer was of a session; the API may not answer for a while before the session's end. */
+	#wasSignedIn = false;
+
+	#noteEnd({ signed_in: isSignedIn }: Session): void {
+		if (isSignedIn) this.hasEnded = false;
+		else if (this.#wasSignedIn) this.hasEnded = !this.isLeaving;
+		this.#wasSignedIn = isSignedIn;
+	}
+
+	/** Sign in. Returns the refusal, null if the API does not answer, undefined if it was done. */
+	async begin(secret: Parameters<typeof signIn>[0]): Promise<Refusal | null | undefined> {
 		const call = ++this.#latest;
 		const answer = await signIn(secret);
-		if (answer === null || typeof answer === 'string') {
+		if (answer === null || 'message' in answer) {
 			if (call === this.#latest) await this.read();
 			return answer;
 		}
 		this.#latest += 1;
 		this.current = answer;
+		this.#noteEnd(answer);
 		this.isLeaving = false;
 		this.signIns += 1;
 		this.#beKnown();

@@ -1,1 +1,0 @@
-import"./X1Ujxs3j.js";

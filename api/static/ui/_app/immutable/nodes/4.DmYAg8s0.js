@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/X1Ujxs3j.js";export{e as component};
