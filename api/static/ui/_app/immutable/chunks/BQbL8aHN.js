@@ -1,0 +1,1 @@
+import"./BIfx627c.js";

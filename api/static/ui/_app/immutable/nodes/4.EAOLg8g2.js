@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/BIfx627c.js";export{e as component};
