@@ -126,7 +126,7 @@ STREAM = "get /v1/admin/events"
 
 
 def begin_stream(page: Any, platform: Platform) -> Any:
-    """Open the page, send the request of an endless stream, and wait for its first events; returns its block."""
+    """Open the page, send the request of an endless stream, wait for its first events; returns its block."""
     page.goto(f"{platform.url}/docs")
     page.locator("#caller", has_text="Signed in as tenant admin").wait_for()
     block = find_operation(page, STREAM)
@@ -179,7 +179,7 @@ def test_a_request_that_has_no_answer_yet_is_cancelled(
     signed_in: Callable[[str], Any], platform: Platform
 ) -> None:
     page = signed_in("/ui/admin/models")
-    page.route("**/v1/admin/tenants", lambda route: None)  # it gets no answer
+    page.route("**/v1/admin/tenants", lambda _route: None)  # it gets no answer
     page.goto(f"{platform.url}/docs")
     block = find_operation(page, "get /v1/admin/tenants list")
     block.get_by_role("button", name="Try it out").click()
@@ -194,7 +194,8 @@ def test_a_request_that_has_no_answer_yet_is_cancelled(
 def run_curl(block: Any, folder: Path, key: str) -> tuple[int, str]:
     """Run the command that the page shows; returns the status of the answer, and its body."""
     shell = shutil.which("sh")
-    assert shell and shutil.which("curl"), "curl is missing: apt-get install curl"
+    assert shell
+    assert shutil.which("curl"), "curl is missing: apt-get install curl"
     command = block.locator(".curl-command code").inner_text()
     assert "X-Stoker-UI" not in command
     assert '-H "Authorization: Bearer $KEY"' in command

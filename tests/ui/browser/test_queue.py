@@ -262,7 +262,7 @@ def test_a_search_for_a_whole_id_finds_a_job_behind_the_first_ones(
     page.unroute_all()
 
 
-def test_a_short_name_of_a_model_stays_whole_on_a_narrow_desk(
+def test_a_short_name_of_a_model_does_not_break_in_a_small_window(
     signed_in: Callable[[str], Any], ask: Callable[[str], str]
 ) -> None:
     id = ask("acme")
