@@ -55,6 +55,7 @@ SUITE = (
         "test_fairness.py",
         "test_replica_choice.py",
         "test_time_limits.py",
+        "test_service_rate.py",
         "test_queue_view.py",
         "test_job_listing.py",
         "test_queue_choice.py",

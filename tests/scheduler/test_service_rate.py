@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from config.settings import Settings
+from scheduler.job import Status
 from store.errors import QueueFull
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -81,3 +82,85 @@ def test_an_unknown_rate_is_the_average_wait(client: redis.Redis, settings: Sett
     platform.load(slots=1)
     platform.admit()
     assert refusal_of(platform).retry_after_s == 1
+
+
+def cancel_running(platform: SimulatedPlatform, count: int, after_s: float = 0.0) -> None:
+    """Cancel `count` running jobs `after_s` after the start of the latest: their worker reports the ends."""
+    claims = [claim for _ in range(count) if (claim := platform.next_claim()) is not None]
+    assert len(claims) == count
+    platform.advance_time(after_s)
+    for claim in claims:
+        assert platform.ledger.cancel(claim.id, "acme") == Status.RUNNING
+    for claim in claims:
+        platform.release(claim, Status.CANCELLED)
+
+
+def run_ms_of(platform: SimulatedPlatform) -> int | None:
+    return platform.ledger.queue_order("alpha").run_ms
+
+
+@pytest.mark.rule("runner/queue-full-retry-after")
+def test_a_cancel_of_many_running_jobs_leaves_the_estimated_waits(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform = full_platform(client, settings, slots=4, run_s=4.0)
+    before = run_ms_of(platform)
+    assert before == pytest.approx(4_000, rel=0.2)
+    cancel_running(platform, 4)  # and four of the waiting jobs run in their place
+    cancel_running(platform, 4)
+    assert run_ms_of(platform) == before
+    for _ in range(8):
+        platform.admit()
+    assert refusal_of(platform).retry_after_s == pytest.approx(16, abs=2), "16 jobs, 4 slots, 4 s each"
+
+
+def test_a_cancelled_job_that_ran_longer_than_the_average_raises_it(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform = full_platform(client, settings, slots=4, run_s=4.0)
+    before = run_ms_of(platform)
+    assert before is not None
+    cancel_running(platform, 1, after_s=100)
+    assert run_ms_of(platform) == pytest.approx(0.8 * before + 0.2 * 100_000, rel=0.05)
+
+
+def test_a_cancelled_job_begins_no_average(client: redis.Redis, settings: Settings) -> None:
+    platform = SimulatedPlatform(client, settings)
+    platform.register()
+    platform.load(slots=2)
+    for _ in range(8):
+        platform.admit()
+    cancel_running(platform, 2, after_s=1)
+    assert run_ms_of(platform) is None
+    platform.next_claim()
+    platform.advance_time(3)
+    platform.serve_next()
+    assert run_ms_of(platform) == pytest.approx(3_000, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("status", "counts"), [(Status.COMPLETED, True), (Status.INCOMPLETE, True), (Status.FAILED, False)]
+)
+def test_a_short_run_lowers_the_average_when_it_did_not_fail(
+    client: redis.Redis, settings: Settings, status: Status, counts: bool
+) -> None:
+    platform = full_platform(client, settings, slots=4, run_s=4.0)
+    before = run_ms_of(platform)
+    assert before is not None
+    while (claim := platform.next_claim()) is not None:
+        latest = claim
+    platform.release(latest, status)
+    after = run_ms_of(platform)
+    assert after is not None
+    assert after < before if counts else after == before
+
+
+def test_a_lost_engine_leaves_the_average(client: redis.Redis, settings: Settings) -> None:
+    """Its jobs have begun: those with output fail, and their times tell nothing about whole runs."""
+    platform = full_platform(client, settings, slots=4, run_s=4.0)
+    before = run_ms_of(platform)
+    while (claim := platform.next_claim()) is not None:
+        platform.append_text(claim, 1, "Hello")
+        replica = claim.replica
+    platform.crash(replica)
+    assert run_ms_of(platform) == before

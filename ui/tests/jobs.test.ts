@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { JOB_TABLE } from '../src/lib/services/job_table';
-import { jobsByTenant, type Job, type QueuedModel } from '../src/lib/services/jobs';
+import { countOf, idIn, jobsByTenant, type Job, type QueuedModel } from '../src/lib/services/jobs';
 import { QUEUE_TABLE, queueRows } from '../src/lib/services/queue_table';
 import { rowsOf, viewOf } from '../src/lib/services/table';
 
@@ -38,4 +38,27 @@ test('each queue with work is followed by its tenants, each row with a key of it
 		['a', 'acme']
 	]);
 	expect(new Set(rows.map(QUEUE_TABLE.key)).size).toBe(5);
+});
+
+test('a search that is the whole id of a job asks for it, and no other search does', () => {
+	const hex = '0123456789abcdef'.repeat(2);
+	for (const id of [`resp_${hex}`, `chatcmpl-${hex}`, `ollamagen-${hex}`, `wf_${hex}`, `cmpl-${hex}-3`]) expect(idIn(` ${id} `)).toBe(id);
+	for (const search of ['', 'acme', `resp_${hex.slice(1)}`, hex, `resp_${hex} acme`, `../${hex}`, 'resp_']) expect(idIn(search)).toBeUndefined();
+});
+
+test('the jobs of a filter are counted by the queues', () => {
+	const tenants = [
+		{ tenant: 'acme', queueDepth: 900, running: 3 },
+		{ tenant: 'umbrella', queueDepth: 101, running: 1 }
+	];
+	const queues = [
+		{ model: 'a', queueDepth: 1_001, running: 4, tenants },
+		{ model: 'b', queueDepth: 2, running: 1, tenants: [{ tenant: 'acme', queueDepth: 2, running: 1 }] }
+	] as QueuedModel[];
+	expect(countOf(queues, {})).toBe(1_008);
+	expect(countOf(queues, { model: 'a' })).toBe(1_005);
+	expect(countOf(queues, { tenant: 'acme' })).toBe(906);
+	expect(countOf(queues, { tenant: 'acme', model: 'a', status: 'queued' })).toBe(900);
+	expect(countOf(queues, { model: 'b', status: 'running' })).toBe(1);
+	expect(countOf(queues, { model: 'none' })).toBe(0);
 });

@@ -98,6 +98,19 @@ test('other parameters of the address stay, and those of the table go when the v
 	expect(queryOf(FIRST, MODEL, '?name=x&sort=-speed&q=old&state=up')).toBe('?name=x');
 });
 
+test('a filter of an address without a valid value is refused, and nothing is filtered by it', () => {
+	const filters = [...MODEL.filters, { id: 'since', title: 'Since' }];
+	const model = { ...MODEL, filters };
+	const view = viewOf('?state=broken&since=bogus', model);
+	expect(view.filters).toMatchObject({ state: '', since: '' });
+	expect(view.refused).toEqual([
+		{ title: filters[0]?.title, value: 'broken' },
+		{ title: 'Since', value: 'bogus' }
+	]);
+	expect(viewOf('?state=up&since=2026-01-01T00:00:00Z', model).refused).toBeUndefined();
+	expect(queryOf(view, model, '?state=broken&since=bogus')).toBe('');
+});
+
 test('what a table does not know is left out of the view of an address', () => {
 	const view = viewOf('?sort=-actions&state=broken&columns=file.nothing&q=' + 'x'.repeat(1_000), MODEL);
 	expect(view.sort).toBe('name');

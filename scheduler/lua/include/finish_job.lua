@@ -64,11 +64,12 @@ finish = function(id, status, outcome, job)
     free_slot(id, job)
     redis.call('ZREM', P .. 'leases', id)
     if job.cancel == '1' then redis.call('SREM', cancelled_key(job.worker), id) end
-    if job.claimed_us then note_run_time(model, job.tenant, (NOW - tonumber(job.claimed_us)) / 1000) end
+    local is_whole = status == 'completed' or status == 'incomplete'
+    if job.claimed_us then note_run_time(model, job.tenant, (NOW - tonumber(job.claimed_us)) / 1000, is_whole) end
     if outcome.tokens then
       local work = outcome.work or outcome.tokens
       settle_usage(model, job.tenant, tonumber(job.weight), work - charged_for(job))
-      local computed = job.reuse and (status == 'completed' or status == 'incomplete') and count_stored(job, outcome.usage)
+      local computed = job.reuse and is_whole and count_stored(job, outcome.usage)
       if computed then note_prompt_time(model, computed, outcome.first_ms) end
     end
   end

@@ -2,16 +2,19 @@
 --
 -- `served:<model>` has `@run_ms`, the average time for which a job holds its slot: of the jobs that ended while others
 -- waited, since only then it matters, and the hash is written anyway; of all jobs where a model chooses jobs by what its
--- replicas have computed. There it also has `@token_us`, the average time in which a replica computes a token of a prompt.
+-- replicas have computed. A job that was cancelled or failed can only raise it. There it also has `@token_us`, the average time in which a replica computes a token of a prompt.
 
 -- So many running jobs of a replica are looked at.
 local MAX_SAMPLED = 16
 
--- Count the time (ms) for which an ended job held its slot: one fifth of the average.
-local function note_run_time(model, tenant, run_ms)
+-- Count the time (ms) for which an ended job held its slot: one fifth of the average. is_whole: else the run was cut (a
+-- cancel, a time limit, a failure), so that its time is a lower bound, and can only raise the average.
+local function note_run_time(model, tenant, run_ms, is_whole)
   local usage = read_usage(model, tenant)
   if not next(waiting_priorities(model)) and not tonumber(usage.values['@deficit'] or nil) then return end
-  set_usage(usage, '@run_ms', moving_average(usage.values['@run_ms'], run_ms))
+  local before = usage.values['@run_ms']
+  if not is_whole and run_ms <= (tonumber(before or nil) or math.huge) then return end
+  set_usage(usage, '@run_ms', moving_average(before, run_ms))
 end
 
 -- Count the time (ms) from the claim of a job to its first output, in which so many tokens of its prompt were computed: up to

@@ -101,6 +101,15 @@ def test_a_link_of_another_page_filters_the_records(audit: Any, platform: Platfo
     wait_for_numbers(audit, [one["number"] for one in records(platform, subject="stub", action="load")][::-1])
 
 
+def test_a_filter_of_the_address_without_a_valid_value_is_shown(audit: Any, platform: Platform) -> None:
+    audit.goto(f"{platform.url}/ui/admin/audit?outcome=zzz&since=bogus")
+    audit.get_by_text("“zzz” in the address is no value of the filter “Outcome”").wait_for()
+    audit.get_by_text("“bogus” in the address is no value of the filter").wait_for()
+    audit.get_by_role("button", name="Show", exact=True).click()
+    audit.get_by_text("in the address is no value").first.wait_for(state="detached")
+    assert urlparse(audit.url).query == ""
+
+
 def test_the_texts_of_records_are_text(audit: Any, platform: Platform) -> None:
     assert any(HOSTILE in json.dumps(one) for one in records(platform, subject="broken"))
     audit.get_by_text(HOSTILE).first.wait_for()

@@ -231,6 +231,49 @@ def test_a_filter_shows_fewer_jobs_and_a_wrong_one_its_reason(
     problems.clear()
 
 
+def test_a_search_for_a_whole_id_finds_a_job_behind_the_first_ones(
+    signed_in: Callable[[str], Any], ask: Callable[[str], str]
+) -> None:
+    """The page reads 500 jobs: here each page of the API has one and names a further one."""
+    first, *_, last = [ask("acme") for _ in range(8)]
+    page = signed_in("/ui/admin")
+
+    def only_first(route: Any) -> None:
+        answer = route.fetch()
+        found = answer.json()
+        rows = [job for job in found["data"] if job["id"] == first]
+        route.fulfill(response=answer, json={**found, "data": rows, "has_more": True, "next_after": "slow/1"})
+
+    page.route(re.compile(r"/v1/admin/jobs\?(?!.*after)"), only_first)
+    page.route(
+        re.compile(r"/v1/admin/jobs\?.*after"),
+        lambda route: route.fulfill(
+            json={"object": "list", "data": [], "has_more": True, "next_after": "slow/1"}
+        ),
+    )
+    page.get_by_role("link", name="Queue").click()
+    row(page, first).wait_for()
+    page.get_by_text("The table has the first 1 of 8 jobs.").wait_for()
+    jobs = page.locator("section:has(#jobs)")
+    jobs.get_by_role("status").get_by_text("1 of 8", exact=True).wait_for()
+    assert row(page, last).count() == 0
+    page.get_by_role("searchbox").fill(last)
+    row(page, last).wait_for()
+    page.unroute_all()
+
+
+def test_a_short_name_of_a_model_does_not_break_in_a_small_window(
+    signed_in: Callable[[str], Any], ask: Callable[[str], str]
+) -> None:
+    id = ask("acme")
+    page = signed_in("/ui/admin/queue")
+    for width in (768, 1024, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        for column in ("model", "tenant", "worker"):
+            name = row(page, id).locator(f"[data-column={column}] span").first
+            assert name.evaluate("one => one.getClientRects().length") == 1, (width, column)
+
+
 def test_a_hostile_name_of_a_tenant_is_text(
     signed_in: Callable[[str], Any], ask: Callable[[str], str]
 ) -> None:

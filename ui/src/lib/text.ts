@@ -17,6 +17,10 @@ interface FlushScope {
 	tag: string | null;
 }
 
+function grouped(count: number): string {
+	return count.toLocaleString('en-GB');
+}
+
 /** All words of the pages for operators; those that they share with the chat are in `chat_text`. */
 export const text = {
 	product: 'Stoker',
@@ -130,10 +134,13 @@ export const text = {
 	table: {
 		search: 'Search',
 		searchIn: (label: string) => `Search in ${label}`,
-		showMore: (count: number) => `Show all ${count}`,
+		showMore: (count: number) => `Show all ${grouped(count)}`,
+		some: (shown: number, found: number) => `${grouped(shown)} of ${grouped(found)}`,
+		someOfFirst: (shown: number, found: number) => `${grouped(shown)} of the first ${grouped(found)}`,
 		all: (title: string) => `${title}: all`,
 		counted: (label: string, count: number) => `${label} (${count})`,
-		count: (shown: number, all: number) => (shown === all ? `${all}` : `${shown} of ${all}`),
+		count: (shown: number, all: number) => (shown === all ? grouped(all) : `${grouped(shown)} of ${grouped(all)}`),
+		refused: (title: string, value: string) => `“${value}” in the address is no value of the filter “${title}”, so nothing is filtered by it.`,
 		showAll: 'Show all',
 		columns: 'Columns',
 		sort: 'Order',
@@ -798,7 +805,8 @@ export const text = {
 		runs: (time: string) => `in ${time}`,
 		perSecond: (count: string) => `${count} tokens/s`,
 		ofSlots: (count: number, most: number) => `${count} of ${most}`,
-		more: (count: number) => `The first ${count} jobs are shown; a filter shows others.`,
+		more: (count: number, all: number) =>
+			`The table has the first ${grouped(count)} of ${grouped(all)} jobs. A filter, or a search for the whole id of a job, finds others.`,
 		explain: (id: string) => `Details of ${id}`,
 		cancelOf: (id: string) => `Cancel ${id}`,
 		cancelTitle: 'Cancel this job?',

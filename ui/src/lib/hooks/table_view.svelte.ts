@@ -15,7 +15,8 @@ export function useTableView<Row>(model: TableModel<Row>): { value: View } {
 			return view;
 		},
 		set value(wanted: View) {
-			view = wanted;
+			view = { ...wanted };
+			delete view.refused; // the address has them no more
 			const query = queryOf(view, model, location.search);
 			// eslint-disable-next-line svelte/no-navigation-without-resolve -- the present page, with another query
 			replaceState(`${location.pathname}${query}${location.hash}`, page.state);

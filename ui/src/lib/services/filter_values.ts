@@ -16,7 +16,7 @@ export function localTime(instant: string): string {
 /** The names of the filters that are times. */
 export const TIMES: readonly string[] = ['since', 'until'];
 
-/** The filters of an address that have a value; a time that is none is left out. */
+/** The filters that have a value; a time that is none is left out. */
 export function givenFilters(values: Readonly<Record<string, string>>): Record<string, string> {
 	return Object.fromEntries(Object.entries(values).filter(([name, value]) => (TIMES.includes(name) ? instantOf(value) : value)));
 }

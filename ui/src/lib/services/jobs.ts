@@ -1,6 +1,6 @@
 import { api } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
-import { call } from '$lib/services/call';
+import { asProblem, call } from '$lib/services/call';
 
 export type Job = components['schemas']['JobObject'];
 export type JobDetails = components['schemas']['JobDetails'];
@@ -32,8 +32,35 @@ function isStatus(status: string | undefined): status is JobStatus {
 	return status === 'running' || status === 'queued';
 }
 
-/** The first `most` jobs of a filter. Raises `ApiProblem`. */
-export async function readJobs(filter: JobFilter, most: number): Promise<Jobs> {
+/** The id of a job that a search consists of; undefined for any other search. */
+export function idIn(search: string): string | undefined {
+	return /^[a-z]+[-_][0-9a-f]{32}(-\d+)?$/.test(search.trim()) ? search.trim() : undefined;
+}
+
+/** How many jobs there are for a filter, by the queues of the models. */
+export function countOf(queues: readonly QueuedModel[], filter: JobFilter): number {
+	const of = filter.model ? queues.filter(({ model }) => model === filter.model) : queues;
+	const parts = filter.tenant ? of.flatMap(({ tenants }) => tenants.filter(({ tenant }) => tenant === filter.tenant)) : of;
+	return parts.reduce(
+		(sum, { queueDepth, running }) => sum + (filter.status === 'running' ? 0 : queueDepth) + (filter.status === 'queued' ? 0 : running),
+		0
+	);
+}
+
+/** The first `most` jobs of a filter, and the one with the id `sought` if it runs or waits. Raises `ApiProblem`. */
+export async function readJobs(filter: JobFilter, most: number, sought?: string): Promise<Jobs> {
+	const found = await readFirstJobs(filter, most);
+	if (sought === undefined || !found.hasMore || found.jobs.some(({ id }) => id === sought)) return found;
+	try {
+		const job = await readJob(sought);
+		return isStatus(job.status) ? { ...found, jobs: [...found.jobs, job] } : found;
+	} catch (error) {
+		if (asProblem(error).status === 404) return found;
+		throw error;
+	}
+}
+
+async function readFirstJobs(filter: JobFilter, most: number): Promise<Jobs> {
 	const jobs: Job[] = [];
 	let after: string | undefined;
 	for (let pages = 0; pages < MOST_PAGES; pages += 1) {

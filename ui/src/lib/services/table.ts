@@ -1,5 +1,7 @@
 /** What a table shows: the rows that are found, their order, the columns, and how all of this is written in the address. */
 
+import { instantOf, TIMES } from '$lib/services/filter_values';
+
 export interface Column<Row> {
 	id: string;
 	title: string;
@@ -50,11 +52,18 @@ export interface View {
 	filters: Readonly<Record<string, string>>;
 	/** The ids of the columns, in the order of the table. */
 	columns: readonly string[];
+	/** The filters of an address whose values are none, so that nothing is filtered by them. */
+	refused?: readonly RefusedFilter[];
+}
+
+export interface RefusedFilter {
+	title: string;
+	value: string;
 }
 
 const LONGEST = 256;
 
-/** The view of an address (its part from `?` on). What the table does not know is left out. */
+/** The view of an address (its part from `?` on). What the table does not know is left out; of filters it is in `refused`. */
 export function viewOf<Row>(address: string, model: TableModel<Row>): View {
 	const query = new URLSearchParams(address);
 	const given = (name: string) => (query.get(name) ?? '').slice(0, LONGEST);
@@ -62,17 +71,16 @@ export function viewOf<Row>(address: string, model: TableModel<Row>): View {
 	const sort = given('sort').replace(/^-/, '');
 	const isSortable = model.columns.some((column) => column.id === sort && column.value);
 	const wanted = query.has('columns') ? given('columns').split('.') : undefined;
+	const isValid = ({ id, options }: Filter<Row>) =>
+		TIMES.includes(id) ? instantOf(given(id)) !== '' : (options?.some(({ value }) => value === given(id)) ?? true);
+	const refused = model.filters.filter((filter) => given(filter.id) !== '' && !isValid(filter));
 	return {
 		search: given('q'),
 		sort: isSortable ? sort : model.sort,
 		isDescending: isSortable ? isDescending : (model.isDescending ?? false),
-		filters: Object.fromEntries(
-			model.filters.map(({ id, options }) => {
-				const isKnown = options?.some(({ value }) => value === given(id)) ?? true;
-				return [id, isKnown ? given(id) : ''];
-			})
-		),
-		columns: wanted ? shown(model, (column) => wanted.includes(column.id)) : defaultColumns(model)
+		filters: Object.fromEntries(model.filters.map((filter) => [filter.id, isValid(filter) ? given(filter.id) : ''])),
+		columns: wanted ? shown(model, (column) => wanted.includes(column.id)) : defaultColumns(model),
+		...(refused.length === 0 ? {} : { refused: refused.map(({ id, title }) => ({ title, value: given(id) })) })
 	};
 }
 
