@@ -1,0 +1,1 @@
+import"./av9JLwHT.js";

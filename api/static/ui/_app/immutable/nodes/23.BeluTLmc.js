@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BlNeDkzJ.js";export{m as component};

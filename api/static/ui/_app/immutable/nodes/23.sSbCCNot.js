@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/av9JLwHT.js";export{m as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/av9JLwHT.js";export{e as component};

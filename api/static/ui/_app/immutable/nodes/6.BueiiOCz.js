@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/yoXkoLJB.js";export{m as component};

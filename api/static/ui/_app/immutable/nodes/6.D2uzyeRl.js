@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/CZnYtXYw.js";export{m as component};
