@@ -20,7 +20,7 @@ class WebhookTargetObject(marshmallow.Schema):
     """A configured target, and what became of the attempts to send to it."""
 
     name = fields.String(**_described("The target's name in `webhooks.targets`."))
-    host = fields.String(**_described("Of its address, with the port if it has one; the path may be a secret."))
+    host = fields.String(**_described("Of its address, with a port that it has; the path may be a secret."))
     tenant = fields.String(**_nullable("The tenant whose responses it receives; null: alerts alone."))
     events = fields.List(fields.String(), **_described("The types of the events that it receives."))
     waiting = fields.Integer(**_described("The events that wait for it."))
