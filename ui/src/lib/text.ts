@@ -1397,7 +1397,7 @@ export const text = {
 	// ---- webhooks
 	webhooks: {
 		title: 'Webhook targets',
-		none: 'No webhook target is configured (webhooks.targets): alerts are sent nowhere.',
+		none: 'No webhook target is configured (webhooks.targets): the platform sends its alerts nowhere.',
 		columns: {
 			name: 'Target',
 			state: 'State',

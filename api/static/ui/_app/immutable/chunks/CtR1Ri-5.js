@@ -1,1 +1,0 @@
-import"./av9JLwHT.js";

@@ -1,0 +1,1 @@
+import"./ups83yOc.js";

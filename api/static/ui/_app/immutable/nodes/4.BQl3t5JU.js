@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/av9JLwHT.js";export{e as component};

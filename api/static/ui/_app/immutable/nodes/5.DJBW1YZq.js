@@ -1,0 +1,1 @@
+import{P as n,h as s,_ as m,v as i}from"../chunks/DsNy_nqN.js";import{A as p}from"../chunks/ups83yOc.js";function f(r,t){p(r,{children:(a,d)=>{var o=n(),e=s(o);m(e,()=>t.children),i(a,o)},$$slots:{default:!0}})}export{f as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CZnYtXYw.js";export{m as component};
