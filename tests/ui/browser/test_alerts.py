@@ -13,7 +13,7 @@ from config.settings import RedisSettings, Settings
 from scheduler.counters import CounterStore, report
 from tests.support.platform import Platform
 from tests.support.waiting import wait_until
-from tests.ui.browser.conftest import check_accessible
+from tests.ui.browser.conftest import SETTLE, check_accessible
 from tests.ui.browser.operator_tasks import Inputs
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
@@ -99,6 +99,7 @@ def test_a_long_note_without_spaces_widens_no_page_and_has_the_time_of_the_ackno
     page = signed_in(PATH)
     for width in (390, 1280):
         page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(SETTLE)
         shown = page.locator(f"tbody[data-row={RULE}]").get_by_text(note)
         shown.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -112,6 +113,7 @@ def test_a_long_note_without_spaces_widens_no_page_and_has_the_time_of_the_ackno
     page.get_by_role("list", name="What changed lately").get_by_text(note).first.wait_for()
     for width in (390, 1280):
         page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(SETTLE)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert platform.admin("DELETE", path)[0] == 200
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.platform import Platform, running_platform
 from tests.support.webhook_receiver import ReceiverThread
-from tests.ui.browser.conftest import check_accessible
+from tests.ui.browser.conftest import SETTLE, check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -65,5 +65,6 @@ def test_a_target_shows_whether_it_receives_and_a_test_event_its_result(
     check_accessible(page)
     for width in (390, 1280):
         page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(SETTLE)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert "secret-path" not in page.content()
