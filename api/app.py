@@ -70,6 +70,7 @@ from api.operations.metrics import recent_routes as recent_metrics
 from api.operations.metrics import routes as metrics
 from api.operations.router import adding_routes as router_adding
 from api.operations.router import routes as router
+from api.operations.webhooks import routes as webhooks
 from api.services import EXTENSION, AppServices
 from api.tools import routes as tools
 from config.settings import Settings
@@ -116,8 +117,19 @@ SECTIONS = (
     ),
     Section(
         "Operations",
-        "Queues, jobs and requests, workers, alerts, and what has changed; mostly for administrators.",
-        (queues, jobs, requests, workers, alerts, model_events, changes, engine_log, recent_metrics),
+        "Queues, jobs and requests, workers, alerts, webhooks, and all changes; mostly for administrators.",
+        (
+            queues,
+            jobs,
+            requests,
+            workers,
+            alerts,
+            webhooks,
+            model_events,
+            changes,
+            engine_log,
+            recent_metrics,
+        ),
     ),
     Section(
         "Tenants and keys",

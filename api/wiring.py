@@ -59,6 +59,7 @@ from api.tools.mcp.servers import McpServers
 from api.tools.toolbox import Toolbox
 from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
+from api.webhooks.target_states import TargetStates
 from api.webhooks.targets import targets_of
 from config.limits import Budget, budget_of
 from config.settings import ALERT_EVENTS, Settings
@@ -295,11 +296,12 @@ def _add_operations(services: AppServices) -> None:
         for event in ALERT_EVENTS
     }
     alerts = Alerts(probe_client(settings), settings, targets)
+    hooks = TargetStates(probe_client(settings), settings.redis.prefix, settings.webhooks.targets)
     feed = ModelFeed(SnapshotReader(fleet, fleet.state_changes))
     health = HealthReader(RedisProbe(settings), fleet.serving_state, settings.queue)
     runner = RunnerStateReader(fleet, services[Ledger].waits)
     presets = PresetService(fleet, settings, plan_addition, _notify)
-    services.add(report, recent, alerts, feed, health, runner, HubAnswers(), RouterFeed(feed), presets)
+    services.add(report, recent, alerts, hooks, feed, health, runner, HubAnswers(), RouterFeed(feed), presets)
     services.add(ModelFacts(fleet, services[UsageStore], settings))
     state = StateReader(settings, budgets=partial(_budgets, services))
     services.background += [partial(recent.run, state.read), partial(alerts.run, state.read), report.run]

@@ -31,12 +31,13 @@ _SECRETS = re.compile(r"(?<=://)([^/?#@]*?)(?::[^/?#@]*)?@")
 
 
 def is_address(value: str) -> bool:
-    """Whether an address can be divided into its parts, and has a port and an IP address that exist."""
+    """Whether an address can be divided into its parts, and has a port and a host that can exist."""
     try:
         parts = urlsplit(value)
         port = parts.port
         if parts.netloc.rpartition("@")[2].startswith("["):
             ipaddress.IPv6Address(parts.hostname or "")
+        (parts.hostname or "").encode("idna")  # as the resolver does: no empty or too long label
     except ValueError:
         return False
     return port is None or port > 0

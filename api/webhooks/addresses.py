@@ -42,7 +42,7 @@ async def resolve_public(host: str, port: int, resolve: Resolve = resolve_host) 
     """
     found = [address for address in await resolve(host, port) if _is_public_address(address)]
     if not found:
-        raise OSError(None, f"{host} has no public address")
+        raise OSError(None, f"{host} has no public address, and webhooks.allow_private is not set")
     return found
 
 

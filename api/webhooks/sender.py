@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import secrets
 import ssl
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -17,6 +18,7 @@ from api.http.polling import sleep_until_tick
 from api.webhooks.addresses import resolve_public
 from api.webhooks.signing import event_body, event_id, signed_headers
 from api.webhooks.store import Entry, WebhookStore, list_of_target, list_of_tenant
+from api.webhooks.target_states import MAX_PROBLEM
 from api.webhooks.targets import Target
 from config.settings import WebhookSettings
 from config.version import version
@@ -44,6 +46,7 @@ ADMISSION_S = 60.0
 DELAYS_S = (5, 30, 120, 600, 1800, 3600)
 SPREAD = 0.2
 GONE = 410
+TEST_EVENT = "webhook.test"
 USER_AGENT = f"Stoker/{version()}"
 
 
@@ -72,7 +75,9 @@ class WebhookSender:
             dict.fromkeys(target.tenant for target in targets.values() if target.tenant is not None)
         )
         self._sending: dict[tuple[str, str], asyncio.Task[None]] = {}
-        """The deliveries under way, by target and response."""
+        """The deliveries under way, by target and by what they are about: a response or an alert."""
+        self._tests: dict[str, asyncio.Task[str | None]] = {}
+        """The test events under way, by target."""
 
     def wants(self, tenant: str) -> bool:
         """Whether the ends of this tenant's background responses are sent."""
@@ -109,15 +114,30 @@ class WebhookSender:
         for target in self._targets.values():
             await self._begin(target, now)
 
+    async def send_test(self, target: Target) -> str | None:
+        """Send a test event, once. Returns why it did not arrive, None if it did. Raises `StokerError`.
+
+        A call while one is under way waits for that one.
+        """
+        if target.name not in self._tests:
+            task = self._tests[target.name] = asyncio.ensure_future(self._send_test(target))
+            task.add_done_callback(lambda _: self._tests.pop(target.name))
+        return await asyncio.shield(self._tests[target.name])
+
+    def target(self, name: str) -> Target | None:
+        """The target of this name."""
+        return self._targets.get(name)
+
     async def finished(self) -> None:
         """Wait for the deliveries under way."""
         await asyncio.gather(*self._sending.values())
 
     async def close(self) -> None:
         """End the deliveries under way, which are made again by the next sender."""
-        for task in self._sending.values():
+        tasks = [*self._sending.values(), *self._tests.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._sending.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _targets_of(self, tenant: str) -> list[Target]:
         return [target for target in self._targets.values() if target.tenant == tenant]
@@ -143,19 +163,19 @@ class WebhookSender:
             return
         before = set(self._sending)  # one that ends during the read may still be in what is read
         for entry in await self._store.due(list_of_target(target.name), now, MAX_OF_TARGET):
-            key = target.name, entry.response
+            key = target.name, entry.subject
             if key not in before and key not in self._sending and under_way < MAX_OF_TARGET:
                 under_way += 1
                 self._sending[key] = asyncio.ensure_future(self._deliver(target, entry))
 
     async def _deliver(self, target: Target, entry: Entry) -> None:
-        name = list_of_target(target.name)
         try:
             problem, is_final = await self._post(target, entry)
-            tried = replace(entry, attempts=entry.attempts + 1)
+            tried, now = replace(entry, attempts=entry.attempts + 1), self._clock()
             if problem is None:
-                await self._store.remove(name, entry)
+                await self._note_success(target, entry, now)
             elif is_final or tried.attempts >= MAX_ATTEMPTS:
+                await self._note_failure(target, entry, now, problem)
                 logger.warning(
                     "the event of %s could not be sent to the webhook target %s: %s, after %d attempts",
                     entry.response,
@@ -163,15 +183,39 @@ class WebhookSender:
                     problem,
                     tried.attempts,
                 )
-                await self._store.remove(name, entry)
             else:
                 delay = DELAYS_S[min(entry.attempts, len(DELAYS_S) - 1)]
                 spread = 1 + SPREAD * (2 * random.random() - 1)  # noqa: S311 - no secret
-                await self._store.postpone(name, tried, self._clock() + delay * spread)
+                await self._note_failure(target, tried, now, problem, now + delay * spread)
         except StokerError:
             logger.debug("the outcome of a webhook is not stored: it is sent again", exc_info=True)
         finally:
-            del self._sending[target.name, entry.response]
+            del self._sending[target.name, entry.subject]
+
+    async def _send_test(self, target: Target) -> str | None:
+        now = self._clock()
+        entry = Entry(f"test_{secrets.token_hex(16)}", now, TEST_EVENT, int(now))
+        problem, _ = await self._post(target, entry)
+        if problem is None:
+            await self._note_success(target, None, now)
+        else:
+            await self._note_failure(target, None, now, problem)
+        return problem
+
+    async def _note_success(self, target: Target, entry: Entry | None, now: float) -> None:
+        if await self._store.delivered(target.name, entry, now):
+            logger.info("the webhook target %s receives events again", target.name)
+
+    async def _note_failure(
+        self, target: Target, entry: Entry | None, now: float, problem: str, until: float | None = None
+    ) -> None:
+        """Store a failure, and log the first one after a success: the others are counted."""
+        if await self._store.failed(target.name, entry, now, problem, until):
+            logger.warning(
+                "the webhook target %s does not receive: %s; its events wait and are sent again",
+                target.name,
+                problem,
+            )
 
     async def _post(self, target: Target, entry: Entry) -> tuple[str | None, bool]:
         """Send an event once. Returns why it failed, if it did, and whether it is of no use to try again."""
@@ -186,9 +230,14 @@ class WebhookSender:
                 with closing(self._new_client(target)) as client:
                     async with client.request("POST", "", body, headers=headers) as answer:
                         status = answer.status
-        except (HttpError, TimeoutError, ValueError) as error:
-            return f"{type(error).__name__}: {error}"[:300], False
-        return (None, False) if 200 <= status < 300 else (f"it answered {status}", status == GONE)
+        except TimeoutError:
+            return f"TimeoutError: no answer within {TIMEOUT_S:g} s", False
+        except (HttpError, ValueError) as error:
+            return _in_words(error), False
+        if 200 <= status < 300:
+            return None, False
+        note = ", and redirects are not followed" if 300 <= status < 400 else ""
+        return f"it answered {status}{note}", status == GONE
 
     def _new_client(self, target: Target) -> HttpClient:
         """A client for one attempt, so that the addresses are resolved and checked again at each."""
@@ -201,3 +250,10 @@ class WebhookSender:
             tls=self._tls if is_secure else None,
             resolve=None if self._settings.allow_private else resolve_public,
         )
+
+
+def _in_words(error: Exception) -> str:
+    """Why an attempt failed: the error of the lowest layer. None of these repeats a path."""
+    cause = error.cause if isinstance(error, HttpError) else error
+    text = cause.strerror if isinstance(cause, OSError) else None
+    return f"{type(cause).__name__}: {text or error}"[:MAX_PROBLEM]

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from api.http.errors import ApiError
+from api.webhooks.target_states import failure_commands, success_commands
 from store.async_connection import AsyncConnection
 from store.scripts import redis_errors_translated, without_errors
 
@@ -42,6 +43,11 @@ class Entry:
     ended_at: int = 0
     attempts: int = 0
     alert: Mapping[str, Any] | None = None
+
+    @property
+    def subject(self) -> str:
+        """What the event is about: of one subject one event at a time is under way to a target."""
+        return self.response if self.alert is None else str(self.alert.get("alert_key", self.response))
 
     def to_json(self) -> bytes:
         """Encode for Redis. A field that is None is left out: an earlier version may not know it."""
@@ -111,8 +117,37 @@ class WebhookStore:
         return found
 
     async def postpone(self, name: str, entry: Entry, until: float) -> None:
-        """Set an entry, and the time of its next look."""
-        await self._together(self._set(name, entry, until))
+        """Change an entry, and the time of its next look, unless it was removed meanwhile."""
+        await self._change(name, entry, until, [])
+
+    async def delivered(self, target: str, entry: Entry | None, at: float) -> bool:
+        """Remove what has arrived. Returns whether the target had failed before.
+
+        An entry of None stands for an event in no list.
+        """
+        name = list_of_target(target)
+        removal = [] if entry is None else self._unset(name, entry.response)
+        replies = await self._together([*success_commands(self._state(name), at), *removal])
+        return bool(replies[0])
+
+    async def failed(
+        self, target: str, entry: Entry | None, at: float, problem: str, until: float | None
+    ) -> bool:
+        """Write that an attempt has failed, and when the entry is due again; None: it was the last attempt.
+
+        Returns whether it is the first failure after a success. An entry of None stands for an event in no
+        list.
+        """
+        name = list_of_target(target)
+        outcome = "given_up" if entry is not None and until is None else "failed"
+        failure = failure_commands(self._state(name), at, problem, outcome)
+        if entry is None:
+            replies = await self._together(failure)
+        elif until is None:
+            replies = await self._together([*failure, *self._unset(name, entry.response)])
+        else:
+            replies = await self._change(name, entry, until, failure)
+        return bool(replies[0])
 
     async def remove(self, name: str, entry: Entry) -> None:
         """Remove an entry from a list."""
@@ -147,8 +182,25 @@ class WebhookStore:
     def _unset(self, name: str, member: str | bytes) -> list[tuple[Any, ...]]:
         return [("ZREM", self._list(name), member), ("HDEL", self._entries(name), member)]
 
-    async def _together(self, commands: Sequence[tuple[Any, ...]]) -> None:
-        await self._run([("MULTI",), *commands, ("EXEC",)])
+    async def _change(
+        self, name: str, entry: Entry, due: float, others: Sequence[tuple[Any, ...]]
+    ) -> list[Any]:
+        """Change an entry that is still in the list, with other commands, whose replies are the first."""
+        replies = await self._together(
+            [
+                *others,
+                ("ZADD", self._list(name), "XX", _ms(due), entry.response),
+                ("HSET", self._entries(name), entry.response, entry.to_json()),
+                ("ZSCORE", self._list(name), entry.response),
+            ]
+        )
+        if replies[-1] is None:  # a later event of the same alert has removed it: it does not come back
+            await self._run([("HDEL", self._entries(name), entry.response)])
+        return replies
+
+    async def _together(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        replies = await self._run([("MULTI",), *commands, ("EXEC",)])
+        return without_errors(replies[-1])
 
     async def _run(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         with redis_errors_translated():
@@ -156,6 +208,9 @@ class WebhookStore:
 
     def _list(self, name: str) -> str:
         return f"{self._prefix}webhooks:{name}"
+
+    def _state(self, name: str) -> str:
+        return f"{self._prefix}webhook_state:{name}"
 
     def _entries(self, name: str) -> str:
         return f"{self._prefix}webhook_entries:{name}"

@@ -89,6 +89,7 @@ def test_a_right_address_of_redis_is_used_by_both_libraries(
             "https://Secret@h:99999/",
             "https://[::Secret/",
             "https://h:99999/Secret",
+            "https://a..b/Secret",
             "https://[:::]/Secret",
             "s3://key:Secret@bucket",
         )

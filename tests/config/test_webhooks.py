@@ -48,6 +48,17 @@ def test_http_is_read_when_private_addresses_are_allowed(load):
         (section(url="http://hooks.example.com/a"), "url must be https"),
         (section(url="https://user:word@hooks.example.com/a"), "url must be an https URL"),
         (section(url="https://hooks.example.com@evil.example/a"), "url must be an https URL"),
+        *(
+            (section((host.partition(":")[0],), url=f"https://{host}/a"), "url must be an https URL")
+            for host in (
+                "hooks.example.com:99999",
+                "hooks.example.com:0",
+                "a..b",
+                ".a",
+                "..",
+                f"{'a' * 64}.example",
+            )
+        ),
         (section(url=None), "url is missing"),
         (section(tenant=None), "tenant is missing"),
         (section(tenant=None, events=["alert.firing", "response.failed"]), "tenant is missing"),

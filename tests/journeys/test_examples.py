@@ -56,6 +56,7 @@ OTHER_ANSWERS = {
     "POST /infill": (501, "the demo model has no tokens for a gap"),
     "POST /models": (400, "the platform of a test reaches no hub"),
     "POST /v1/admin/alerts/{name}/acknowledge": (409, "no alert fires within minutes of a start"),
+    "POST /v1/admin/webhooks/{name}/test": (404, "the platform of a test has no webhook target"),
     "POST /v1/session/oidc": (404, "the platform of a test has no provider"),
     "GET /v1/admin/hub/models": (404, "the platform of a test reaches no hub"),
     "GET /v1/admin/hub/files": (404, "the platform of a test reaches no hub"),

@@ -7,6 +7,7 @@ import subprocess
 import time
 import urllib.parse
 import urllib.request
+from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -46,9 +47,22 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
             "scribe": {"backend": "stub", "enabled": True, "stub_media": "transcript"},
             "painter": {"backend": "stub", "enabled": True, "stub_media": "image"},
         },
+        "webhooks": {
+            "allowed_hosts": ["hooks.example"],
+            "targets": {
+                "ops": {
+                    "url": "https://hooks.example",
+                    "secret_variable": "HOOK_SECRET",
+                    "events": ["alert.firing"],
+                }
+            },
+        },
     }
+    secret = f"whsec_{b64encode(bytes(32)).decode()}"
     folder = tmp_path_factory.mktemp("metrics")
-    with running_platform(folder, local, "--port", "0", "--no-flower", environment=ON_THE_CPU) as platform:
+    with running_platform(
+        folder, local, "--port", "0", "--no-flower", environment={**ON_THE_CPU, "HOOK_SECRET": secret}
+    ) as platform:
         platform.wait_state("stub", "loaded", 60)
         platform.metrics_url = f"http://127.0.0.1:{local['metrics']['port']}/metrics"
         yield platform

@@ -17,7 +17,11 @@ AT = 1745880070.0
 
 
 def listed(*instances, acknowledged_at=None, evaluated_at=AT):
-    known = {} if acknowledged_at is None else {RULE: Acknowledgement("ops", acknowledged_at, None, "on it")}
+    known = (
+        {}
+        if acknowledged_at is None
+        else {RULE: Acknowledgement("ops", acknowledged_at, acknowledged_at, None, "on it")}
+    )
     return serialize_alerts(AlertStates(AT, evaluated_at, instances, known))
 
 

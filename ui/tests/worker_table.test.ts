@@ -34,7 +34,7 @@ function worker(name: string, fields: Record<string, unknown> = {}): Worker {
 }
 
 function gpu(name: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
-	return { name, utilization: null, temperature_c: null, power_w: null, ...fields };
+	return { name, uuid: `GPU-of-${name}`, utilization: null, temperature_c: null, power_w: null, ...fields };
 }
 
 const OPERATOR = { cause: 'operator', actor: 'admin', at: 1 };
@@ -131,5 +131,6 @@ test('a search finds workers by host, GPU and model, a filter by state', () => {
 	expect(names('?q=host-b')).toEqual(['gpu10']);
 	expect(names('?q=l4')).toEqual(['gpu9']);
 	expect(names('?q=QWEN')).toEqual(['gpu10']);
+	expect(names('?q=GPU-of-L4')).toEqual(['gpu9']);
 	expect(names('?state=lost')).toEqual(['cpu0']);
 });

@@ -55,6 +55,11 @@ class Transition:
         return f"alert_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
     @property
+    def alert_key(self) -> str:
+        """The same for all transitions of one alert: its rule, and its label if it has one."""
+        return f"{self.rule.name}:{self.label}" if self.label else self.rule.name
+
+    @property
     def summary(self) -> str:
         """The rule's summary, with the numbers."""
         return self.rule.text(self.label, self.value)

@@ -91,6 +91,11 @@ def budgets(reading: Reading) -> Values:
     return {tenant: use.share for tenant, use in reading.state.budgets.items()}
 
 
+def failing_webhooks(reading: Reading) -> Values:
+    """1 for each webhook target whose latest attempt has failed, else 0."""
+    return {name: float(one.failing_since is not None) for name, one in reading.state.webhooks.items()}
+
+
 def gpu_memory_share(reading: Reading) -> Values:
     """The share of each GPU's memory that is in use."""
     return {

@@ -223,6 +223,17 @@ RULES = (
         unit="share",
         measure=measures.gpu_memory_share,
     ),
+    Rule(
+        "StokerWebhookFails",
+        "warning",
+        "stoker_webhook_failing",
+        "==",
+        1,
+        300,
+        "The webhook target {label} does not receive events: the page Alerts shows why.",
+        label="target",
+        measure=measures.failing_webhooks,
+    ),
 )
 
 BY_NAME = {rule.name: rule for rule in RULES}

@@ -43,6 +43,7 @@ class AlertAcknowledgement(marshmallow.Schema):
 
     actor = fields.String(**_described("The tenant whose key acknowledged them."))
     at = fields.Float(**_described("When the evaluation was that it is about, in unix seconds."))
+    made_at = fields.Float(**_described("When they were acknowledged, in unix seconds."))
     until = fields.Float(**_nullable("Unix seconds; null: until the alerts are resolved."))
     note = fields.String(required=True)
 
@@ -51,7 +52,9 @@ class AlertInstance(marshmallow.Schema):
     """A rule holds, or has lately, for these labels."""
 
     labels = fields.Dict(
-        keys=fields.String(), values=fields.String(), **_described("`model` or `gpu`, or empty.")
+        keys=fields.String(),
+        values=fields.String(),
+        **_described("`model`, `tenant`, `gpu`, `target`, or none."),
     )
     state = fields.String(required=True, metadata={"enum": ["firing", "pending", "resolved"]})
     since = fields.Float(**_described("When this state began, in unix seconds."))

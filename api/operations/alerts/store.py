@@ -44,11 +44,12 @@ class Acknowledgement:
     """A key of the tenant `actor` acknowledged a rule's alerts. Times are in unix seconds.
 
     `at` is when the evaluation began that the operator knew: what a later one finds is not acknowledged.
-    `until` is when it ends, at the latest with the alerts; None: with them.
+    `made_at` is when it was made. `until` is when it ends, at the latest with the alerts; None: with them.
     """
 
     actor: str
     at: float
+    made_at: float
     until: float | None
     note: str
 
@@ -165,8 +166,11 @@ class Alerts:
         for one in transitions:
             event = f"alert.{one.state}"
             entry = Entry(one.id, one.at, event, int(one.at), alert=_data(one))
+            # a target that does not receive is not sent that it does not
+            own = one.label if one.rule.label == "target" else None
             for target in self._targets.get(event, ()):
-                yield from (list_of_target(target), one.id, entry.to_json())
+                if target != own:
+                    yield from (list_of_target(target), one.id, entry.to_json(), one.alert_key)
 
 
 def _before(instances: bytes, growth: bytes) -> Evaluation | None:
@@ -186,6 +190,7 @@ def _data(one: Transition) -> dict[str, object]:
     """The data of the event of a webhook."""
     return {
         "id": one.id,
+        "alert_key": one.alert_key,
         "name": one.rule.name,
         "severity": one.rule.severity,
         "state": one.state,
@@ -200,4 +205,6 @@ def _data(one: Transition) -> dict[str, object]:
 def _acknowledgement(data: bytes) -> Acknowledgement:
     stored = orjson.loads(data)
     until = int(stored["until_us"]) / 1e6 if stored["until_us"] else None
-    return Acknowledgement(stored["actor"], int(stored["at_us"]) / 1e6, until, stored["note"])
+    at_us = stored["at_us"]
+    made_us = stored.get("asked_us", at_us)  # an earlier version has stored none
+    return Acknowledgement(stored["actor"], int(at_us) / 1e6, int(made_us) / 1e6, until, stored["note"])

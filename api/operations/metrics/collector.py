@@ -24,6 +24,8 @@ from api.batches.record import ENDED, ID_PREFIXES, OPEN_STATES, OUTCOMES, Progre
 from api.http.errors import CODES
 from api.http.read_cache import ReadCache
 from api.operations.metrics.definitions import METRICS
+from api.webhooks.target_states import OUTCOMES as DELIVERY_OUTCOMES
+from api.webhooks.target_states import TargetState, TargetStates
 from config.limits import Budget
 from config.settings import Settings
 from fleet.engine_report import EngineRow
@@ -72,6 +74,8 @@ class PlatformState:
     """The progress of those that have not ended, and whether they are being cancelled."""
     budgets: Mapping[str, BudgetUse] = field(default_factory=dict)
     """What tenants with a budget used of it, by name."""
+    webhooks: Mapping[str, TargetState] = field(default_factory=dict)
+    """The states of the webhook targets, by name."""
 
 
 class StateReader:
@@ -94,6 +98,7 @@ class StateReader:
         self._store = CounterStore(client, settings)
         self._batches = BatchStore(client, settings.redis.prefix)
         self._budgets, self._read_budgets = budgets, BudgetReader(client, settings).read
+        self._webhooks = TargetStates(client, settings.redis.prefix, settings.webhooks.targets)
         self._states: ReadCache[PlatformState] = ReadCache(
             CACHE_S, keeps_errors=True, from_end=True, clock=clock
         )
@@ -110,6 +115,7 @@ class StateReader:
             self._fleet.engines(),
             self._batches.open_progress(),
             self._read_budgets(self._budgets()),
+            self._webhooks.read(),
         )
 
 
@@ -194,6 +200,7 @@ class PlatformCollector(Collector):
         add_models(families, state)
         add_gpus(families, state.workers)
         add_processes(families, state.counters)
+        add_webhooks(families, state.webhooks)
         yield from families
 
 
@@ -370,6 +377,15 @@ def add_gpus(families: Families, workers: Iterable[WorkerRow]) -> None:
     for label, gpu in labelled_gpus(workers):
         families.add("vllm_gpu_memory_used", gpu.used_mib * MIB, label)
         families.add("stoker_gpu_memory_bytes", gpu.total_mib * MIB, label)
+
+
+def add_webhooks(families: Families, targets: Mapping[str, TargetState]) -> None:
+    """Add what became of the attempts to send to each webhook target."""
+    for name, state in targets.items():
+        for outcome in DELIVERY_OUTCOMES:
+            families.add("stoker_webhook_deliveries_total", state.counts.get(outcome, 0), name, outcome)
+        families.add("stoker_webhook_waiting_events", state.waiting, name)
+        families.add("stoker_webhook_failing", state.failing_since is not None, name)
 
 
 def add_processes(families: Families, counters: Counters) -> None:

@@ -190,4 +190,19 @@ METRICS = (
     Metric("stoker_api_connections", "gauge", (), "Open connections of all API processes"),
     Metric("stoker_api_streams", "gauge", (), "Requests that wait in all API processes: streams and others"),
     Metric("stoker_api_loop_lag_seconds", "gauge", (), "Longest delay of an API process's event loop"),
+    # webhooks
+    Metric(
+        "stoker_webhook_deliveries_total",
+        "counter",
+        ("target", "outcome"),
+        "Attempts to send an event to a webhook target: delivered, failed, given_up (the last one); "
+        "left_out: events that were not entered",
+    ),
+    Metric("stoker_webhook_waiting_events", "gauge", ("target",), "Events that wait for a webhook target"),
+    Metric(
+        "stoker_webhook_failing",
+        "gauge",
+        ("target",),
+        "1 when the latest attempt to send to a webhook target has failed, else 0",
+    ),
 )

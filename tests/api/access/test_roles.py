@@ -21,6 +21,7 @@ OPERATED = {
     "POST /v1/admin/cache/flush",
     "POST /v1/admin/models/<path:name>/load",
     "POST /v1/admin/models/<path:name>/unload",
+    "POST /v1/admin/webhooks/<name>/test",
     "POST /v1/admin/workers/<name>/drain",
 }
 """What operators may do, beside administrators."""

@@ -122,7 +122,7 @@ async def attempt(
             repeats(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 50), "too long", id="sends hints only"
         ),
         pytest.param(sends(), "it closed the connection", id="closes without an answer"),
-        pytest.param(sends(b"220 mail.example ESMTP\r\n"), "HttpError", id="does not speak HTTP"),
+        pytest.param(sends(b"220 mail.example ESMTP\r\n"), "NotHttp", id="does not speak HTTP"),
         pytest.param(
             sends(b"HTTP/1.1 302 Found\r\nLocation: /hook\r\n\r\n"), "it answered 302", id="redirects"
         ),

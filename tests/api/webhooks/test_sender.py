@@ -18,11 +18,13 @@ import pytest
 from api.webhooks import sender as sender_module
 from api.webhooks.sender import ADMISSION_S, WebhookSender
 from api.webhooks.signing import event_id
-from api.webhooks.store import Entry, TooManyWebhooks, WebhookStore, list_of_target
+from api.webhooks.store import Entry, TooManyWebhooks, WebhookStore
+from api.webhooks.target_states import TargetState, TargetStates
 from api.webhooks.targets import Target
 from config.settings import WEBHOOK_EVENTS, Settings, WebhookSettings
 from scheduler.job import Job, JobRow, Status
 from store.async_connection import AsyncConnection
+from store.redis_connections import command_client
 from tests.support.waiting import scaled
 from tests.support.webhook_receiver import Receiver
 
@@ -92,11 +94,15 @@ class World:
         await sender.turn()
         await sender.finished()
 
+    def state(self, name: str = "hook") -> TargetState:
+        client = command_client(self.settings)
+        return TargetStates(client, self.settings.redis.prefix, [name]).read()[name]
+
     async def left(self) -> int:
         keys = (await self.connection.exchange([("KEYS", "{" + self.settings.redis.prefix + "}:webhook*")]))[
             0
         ]
-        return len([key for key in keys if b"webhook_sender" not in key])
+        return len([key for key in keys if not (b"webhook_sender" in key or b"webhook_state:" in key)])
 
 
 def run(settings: Settings, check: Callable[[World], Awaitable[None]]) -> None:
@@ -143,7 +149,8 @@ def test_a_webhook_is_sent_when_it_is_due_by_the_clock_of_redis(
         ((seconds, _),) = await connection.exchange([("TIME",)])
         now = int(seconds)
         for id, due in (("resp_now", now), ("resp_later", now + 1800)):
-            await store.postpone(list_of_target("hook"), Entry(id, now, "response.completed", now), due)
+            entry = Entry(id, now)
+            await store.deliver("tenant:one", entry, Entry(id, now, "response.completed", due), ["hook"])
         world.jobs.status["resp_1"] = Status.COMPLETED
         async with Receiver().served() as receiver:
             jobs: Any = world.jobs
@@ -244,6 +251,95 @@ def test_delivery_is_given_up_after_its_last_attempt(
                 await world.send(sender, after_s=5000)
             assert len(receiver.received) == attempts
             assert await world.left() == 0
+
+    run(shared_settings, check)
+
+
+def test_a_target_that_fails_is_logged_once_and_its_recovery_once(
+    shared_settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def check(world: World) -> None:
+        async with Receiver([500, 302]).served() as receiver:
+            world.jobs.status["resp_1"] = Status.COMPLETED
+            async with closing(world.sender(target(receiver))) as first:
+                await first.enter(job("resp_1"))
+                await world.send(first)
+            state = world.state()
+            assert (state.waiting, state.problem) == (1, "it answered 500")
+            assert (state.failing_since, state.failed_at) == (world.clock.now, world.clock.now)
+            began = world.clock.now
+            async with closing(world.sender(target(receiver))) as second:  # of another process
+                await world.send(second, after_s=10)
+                state = world.state()
+                assert (state.failing_since, state.failed_at) == (began, began + 10)
+                assert state.problem == "it answered 302, and redirects are not followed"
+                assert len(caplog.records) == 1
+                await world.send(second, after_s=100)
+                world.jobs.status["resp_2"] = Status.COMPLETED
+                await second.enter(job("resp_2"))
+                await world.send(second)
+            state = world.state()
+            assert (state.waiting, state.failing_since) == (0, None)
+            assert state.delivered_at == world.clock.now
+            assert state.counts == {"delivered": 2, "failed": 2, "given_up": 0, "left_out": 0}
+            assert receiver.url not in caplog.text
+
+    with caplog.at_level("INFO", "api"):
+        run(shared_settings, check)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the webhook target hook does not receive: it answered 500; its events wait and are sent again",
+        "the webhook target hook receives events again",
+    ]
+
+
+def test_an_event_that_is_given_up_is_counted(shared_settings: Settings) -> None:
+    async def check(world: World) -> None:
+        async with Receiver([410]).served() as receiver, closing(world.sender(target(receiver))) as sender:
+            world.jobs.status["resp_1"] = Status.COMPLETED
+            await sender.enter(job("resp_1"))
+            await world.send(sender)
+            state = world.state()
+            assert state.counts == {"delivered": 0, "failed": 0, "given_up": 1, "left_out": 0}
+            assert (state.waiting, state.failing_since) == (0, world.clock.now)
+
+    run(shared_settings, check)
+
+
+def test_a_test_event_is_sent_once_and_counted(shared_settings: Settings) -> None:
+    async def check(world: World) -> None:
+        async with Receiver([500]).served() as receiver, closing(world.sender(target(receiver))) as sender:
+            hook = target(receiver)
+            assert await sender.send_test(hook) == "it answered 500"
+            assert world.state().problem == "it answered 500"
+            results = await asyncio.gather(sender.send_test(hook), sender.send_test(hook))
+            assert (results, len(receiver.received)) == ([None, None], 2)
+            state = world.state()
+            assert (state.waiting, state.failing_since) == (0, None)
+            assert state.counts == {"delivered": 1, "failed": 1, "given_up": 0, "left_out": 0}
+            event = orjson.loads(receiver.received[-1][1])
+            assert event["type"] == "webhook.test"
+            assert event["data"].keys() == {"id"}
+            assert await world.left() == 0
+
+    run(shared_settings, check)
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("http://127.0.0.1:9/secret-path", "ConnectionRefusedError: "),
+        ("http://no-such-host.invalid/secret-path", "gaierror: "),
+        ("http://127.0.0.1:99999/secret-path", "ValueError: "),
+    ],
+)
+def test_the_reason_of_a_failure_has_no_path(shared_settings: Settings, url: str, problem: str) -> None:
+    async def check(world: World) -> None:
+        hook = Target("hook", "one", url, WEBHOOK_EVENTS, (KEY,))
+        async with closing(world.sender(hook)) as sender:
+            found = await sender.send_test(hook)
+            assert (found or "").startswith(problem)
+            assert "secret" not in (found or "")
+            assert "None" not in (found or "")
 
     run(shared_settings, check)
 

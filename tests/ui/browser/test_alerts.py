@@ -13,7 +13,7 @@ from config.settings import RedisSettings, Settings
 from scheduler.counters import CounterStore, report
 from tests.support.platform import Platform
 from tests.support.waiting import wait_until
-from tests.ui.browser.conftest import check_accessible
+from tests.ui.browser.conftest import SETTLE, check_accessible
 from tests.ui.browser.operator_tasks import Inputs
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
@@ -38,7 +38,9 @@ def shown(page: Any) -> int:
 
 
 def lose_a_worker(platform: Platform) -> None:
-    """Count one that was lost, after the first evaluation."""
+    """Count one that was lost, after the first evaluation, unless another test has done that."""
+    if of_rule(platform)["state"] == "firing":
+        return
     wait_until(lambda: platform.admin("GET", "/v1/admin/alerts")[1]["evaluated_at"], 40)
     settings = Settings(redis=RedisSettings(platform.redis_url()))
     CounterStore(platform.redis(), settings).execute(report("test", 1, {}, {"expired worker": 1}))
@@ -85,3 +87,72 @@ def test_an_alert_is_acknowledged_in_a_dialog_and_that_is_taken_back(
     item.wait_for(state="detached")
     inputs.check("Acknowledge an alert")
     assert of_rule(platform)["acknowledged"]
+
+
+def test_a_long_note_without_spaces_widens_no_page_and_has_the_time_of_the_acknowledgement(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    lose_a_worker(platform)
+    note = "n" * 500
+    path = f"/v1/admin/alerts/{RULE}/acknowledge"
+    assert platform.admin("POST", path, {"note": note})[0] == 200
+    page = signed_in(PATH)
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(SETTLE)
+        shown = page.locator(f"tbody[data-row={RULE}]").get_by_text(note)
+        shown.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        region = page.get_by_role("region", name="Alerts")
+        assert region.evaluate("region => region.scrollWidth <= region.clientWidth"), width
+    made_at = of_rule(platform)["acknowledgement"]["made_at"]
+    assert made_at == pytest.approx(time.time(), abs=60)
+    of_page = "at => new Date(at * 1000).toLocaleTimeString('en-GB')"
+    assert f"at {page.evaluate(of_page, made_at)}" in shown.inner_text()
+    page.goto(f"{platform.url}/ui/admin")  # the latest changes have the note, too
+    page.get_by_role("list", name="What changed lately").get_by_text(note).first.wait_for()
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(SETTLE)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert platform.admin("DELETE", path)[0] == 200
+
+
+def test_alerts_of_models_tenants_gpus_and_targets_have_links(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    body = platform.admin("GET", "/v1/admin/alerts")[1]
+    labels = {
+        "StokerModelFailed": {"model": "org/slow"},
+        "StokerTenantBudgetSoft": {"tenant": "default"},
+        "StokerGpuMemoryFull": {"gpu": "GPU-6f0a"},
+        "StokerWebhookFails": {"target": "ops"},
+    }
+    for rule in body["data"]:
+        if rule["name"] in labels:
+            instance = {
+                "state": "firing",
+                "since": 1.0,
+                "value": 1.0,
+                "summary": "it is true",
+                "acknowledged": False,
+            }
+            rule |= {
+                "state": "firing",
+                "since": 1.0,
+                "instances": [{**instance, "labels": labels[rule["name"]]}],
+            }
+    page = signed_in("/ui/admin/models")
+    page.route("**/v1/admin/alerts", lambda route: route.fulfill(json=body))
+    page.goto(platform.url + PATH)
+    places = {}
+    for name in labels:
+        row = page.locator(f"tbody[data-row={name}]")
+        row.get_by_role("link").wait_for()
+        places[name] = row.get_by_role("link").get_attribute("href").rpartition("/admin/")[2]
+    assert places == {
+        "StokerModelFailed": "model?name=org%2Fslow",
+        "StokerTenantBudgetSoft": "tenants?tenant=default",
+        "StokerGpuMemoryFull": "workers?q=GPU-6f0a",
+        "StokerWebhookFails": "alerts#webhook-targets",
+    }

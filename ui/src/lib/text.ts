@@ -1391,6 +1391,9 @@ export const text = {
 		instance: (state: string, since: string, isAcknowledged: boolean) =>
 			`${state} since ${since}${isAcknowledged ? ', acknowledged' : ''}`,
 		toModel: 'Model and log',
+		toTenant: 'Tenant and usage',
+		toWorkers: 'GPUs and workers',
+		toTarget: 'Webhook targets',
 		acknowledged: (actor: string, at: string, until: string | null) =>
 			`Acknowledged by ${actor} at ${at}${until === null ? '.' : ` until ${until}.`}`,
 		acknowledge: 'Acknowledge',
@@ -1405,6 +1408,30 @@ export const text = {
 		end: 'Take back',
 		endOf: (name: string) => `Take back the acknowledgement of ${name}`,
 		endMeans: 'What fires of this rule counts as unacknowledged again, for all operators.'
+	},
+
+	// ---- webhooks
+	webhooks: {
+		title: 'Webhook targets',
+		none: 'No webhook target is configured (webhooks.targets): the platform sends its alerts nowhere.',
+		columns: {
+			name: 'Target',
+			state: 'State',
+			waiting: 'Waiting events',
+			delivered: 'Latest success',
+			failed: 'Latest failure',
+			lost: 'Lost events',
+			actions: 'Action'
+		},
+		states: { fails: 'does not receive', receives: 'receives', unused: 'no event yet' },
+		waiting: 'waiting',
+		problem: (at: string, reason: string, since: string | null) =>
+			since === null ? `The latest attempt that failed was at ${at}: ${reason}` : `Since ${since} no event has arrived. Latest attempt at ${at}: ${reason}`,
+		test: 'Send a test event',
+		testing: 'Sending',
+		testOf: (name: string) => `Send a test event to ${name}`,
+		arrived: (name: string) => `The test event has arrived at ${name}.`,
+		didNotArrive: (name: string, reason: string) => `The test event did not arrive at ${name}: ${reason}`
 	},
 
 	// ---- audit

@@ -8,13 +8,15 @@
 --   instances, growth: JSON; firing: JSON list of the rules with an alert that fires: others lose their acknowledgements after
 --     a day, since a worker is listed for a day after its loss. One of a time to come loses it, too: the clock was set back,
 --     and it would cover what fires from now on
---   max_waiting: the most deliveries that wait for one target; later ones are left out
---   entries: for each change: rule, label, was, state, severity, summary; then for each delivery: list, id, JSON
+--   max_waiting: the most deliveries that wait for one target; those of other alerts are left out and counted
+--   entries: for each change: rule, label, was, state, severity, summary; then for each delivery: list, id, JSON, key of its
+--     alert: it takes the place of an event of this alert that still waits, which could arrive after it
 -- returns ok | late
 -- include: store/base
 -- include: store/change_feed
 local KEPT_S = 86400
-local CHANGE, DELIVERY = 6, 3
+local STATE_KEPT_S = 30 * KEPT_S
+local CHANGE, DELIVERY = 6, 4
 
 local turn, written = read_fields(P .. 'alerts', 'turn', 'written')
 if turn ~= args.turn_us then return 'late' end
@@ -36,10 +38,21 @@ for at = first.entries, deliveries - 1, CHANGE do
     'message', ARGV[at + 5], 'at_us', args.turn_us, 'operation', '')
 end
 for at = deliveries, #ARGV, DELIVERY do
-  local waiting = P .. 'webhooks:' .. ARGV[at]
-  if redis.call('ZCARD', waiting) < tonumber(args.max_waiting) then
-    redis.call('ZADD', waiting, text(math.floor(tonumber(args.turn_us) / 1000)), ARGV[at + 1])
-    redis.call('HSET', P .. 'webhook_entries:' .. ARGV[at], ARGV[at + 1], ARGV[at + 2])
+  local list, id, alert = ARGV[at], ARGV[at + 1], ARGV[at + 3]
+  local waiting, entries, latest = P .. 'webhooks:' .. list, P .. 'webhook_entries:' .. list, P .. 'webhook_alerts:' .. list
+  local earlier = redis.call('HGET', latest, alert)
+  if earlier then
+    redis.call('ZREM', waiting, earlier)
+    redis.call('HDEL', entries, earlier)
+  end
+  if earlier or redis.call('ZCARD', waiting) < tonumber(args.max_waiting) then
+    redis.call('ZADD', waiting, text(math.floor(tonumber(args.turn_us) / 1000)), id)
+    redis.call('HSET', entries, id, ARGV[at + 2])
+    redis.call('HSET', latest, alert, id)
+    redis.call('EXPIRE', latest, STATE_KEPT_S)
+  else
+    redis.call('HINCRBY', P .. 'webhook_state:' .. list, 'left_out', 1)
+    redis.call('EXPIRE', P .. 'webhook_state:' .. list, STATE_KEPT_S)
   end
 end
 return 'ok'

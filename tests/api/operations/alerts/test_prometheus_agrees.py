@@ -12,6 +12,7 @@ import yaml
 from api.operations.alerts.evaluation import Evaluation, evaluate
 from api.operations.alerts.rules import BY_NAME, RULES
 from api.operations.metrics.collector import PlatformCollector, PlatformState, StateReader
+from api.webhooks.target_states import TargetState
 from config.limits import Budget
 from config.settings import ModelDefinition
 from fleet.memory import DeviceMemory, Gpu
@@ -78,6 +79,10 @@ class Course(StateReader):
             budgets={
                 "broken": self._use(90 if 10 <= at < 20 else 120 if 20 <= at < 30 else 10),
                 "well": self._use(70),
+            },
+            webhooks={
+                "broken": TargetState(failing_since=BEGIN if 40 <= at < 50 else None),
+                "well": TargetState(failing_since=BEGIN if 40 <= at < 43 else None),
             },
         )
         return self.state

@@ -15,7 +15,7 @@ FAILED = "StokerModelFailed"
 def serialized(*instances: Instance, acknowledged_at: float | None = None) -> dict[str, Any]:
     known = {}
     if acknowledged_at is not None:
-        known[FAILED] = Acknowledgement("boss", acknowledged_at, None, "")
+        known[FAILED] = Acknowledgement("boss", acknowledged_at, acknowledged_at + 5, None, "")
     return serialize_alert(BY_NAME[FAILED], AlertStates(500.0, 495.0, instances, known))
 
 

@@ -17,11 +17,13 @@ from api.operations.alerts.store import INTERVAL_S, LUA, Alerts
 from api.operations.metrics.collector import PlatformState
 from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
+from api.webhooks.target_states import TargetState, TargetStates
 from api.webhooks.targets import Target
 from config.settings import ALERT_EVENTS, ModelDefinition, Settings, WebhookSettings
 from fleet.model_row import ModelRow
 from fleet.state_changes import AlertChange, StateChanges
 from fleet.states import ModelState
+from fleet.worker_row import WorkerRow
 from governance.authorization import ADMIN_KEY, Authorization
 from scheduler.counters import Counters
 from scheduler.ledger import AsyncLedger
@@ -29,6 +31,7 @@ from store.async_connection import AsyncConnection
 from store.calls import Call
 from store.redis_connections import command_client
 from store.scripts import Scripts
+from tests.support.waiting import scaled
 from tests.support.webhook_receiver import Receiver
 
 BOSS = Authorization("boss", ADMIN_KEY)
@@ -206,10 +209,107 @@ def test_a_webhook_is_received_once_although_two_processes_evaluate_and_send(
             await asyncio.to_thread(processes.run_for, 2)
             await send()
             types = [orjson.loads(body)["type"] for _, body in receiver.received[2:]]
-            assert sorted(types) == ["alert.firing", "alert.resolved"]
+            assert types == ["alert.resolved"], "it takes the place of the other one, which still waited"
         await connection.close()
 
     asyncio.run(check())
+
+
+def waiting(processes: Processes, target: str = "hook") -> list[tuple[str, str]]:
+    """The type and the alert of each event that waits for a target."""
+    prefix = processes.first.scripts.prefix
+    ids = processes.client.zrange(f"{prefix}webhooks:target:{target}", 0, -1)
+    stored = [processes.client.hget(f"{prefix}webhook_entries:target:{target}", id) for id in ids]
+    assert processes.client.hlen(f"{prefix}webhook_entries:target:{target}") == len(ids)
+    entries = [orjson.loads(one) for one in stored if one is not None]
+    return sorted((one["event"], one["alert"]["alert_key"]) for one in entries)
+
+
+def test_the_latest_event_of_an_alert_takes_the_place_of_one_that_waits(processes: Processes) -> None:
+    processes.run_for(6, pending=10_001)
+    assert waiting(processes) == [("alert.firing", NO_WORKER), ("alert.firing", UNCOUNTED)]
+    processes.run_for(1)
+    assert waiting(processes) == [("alert.firing", NO_WORKER), ("alert.resolved", UNCOUNTED)]
+    processes.run_for(6, pending=10_001)
+    assert waiting(processes) == [("alert.firing", NO_WORKER), ("alert.firing", UNCOUNTED)]
+
+
+def test_an_event_of_an_alert_is_sent_after_the_attempt_before_has_ended(
+    processes: Processes, settings: Settings
+) -> None:
+    async def check() -> None:
+        connection = AsyncConnection(settings)
+        async with Receiver([500]).served() as receiver:
+            target = Target("hook", None, receiver.url, ALERT_EVENTS, (secrets.token_bytes(32),))
+            store = WebhookStore(connection, settings.redis.prefix)
+            sender = WebhookSender(
+                WebhookSettings(allow_private=True),
+                {"hook": target},
+                store,
+                AsyncLedger(connection, settings),
+                "one",
+                clock=processes.first.scripts.now,
+            )
+            await asyncio.to_thread(processes.run_for, 6, 10_001)
+            prefix = processes.first.scripts.prefix
+            (other,) = [
+                id
+                for id, entry in processes.client.hgetall(f"{prefix}webhook_entries:target:hook").items()
+                if orjson.loads(entry)["alert"]["name"] == NO_WORKER
+            ]
+            processes.client.zrem(f"{prefix}webhooks:target:hook", other)
+            processes.client.hdel(f"{prefix}webhook_entries:target:hook", other)
+            may_answer = receiver.may_answer = asyncio.Event()
+            await sender.turn()
+            async with asyncio.timeout(scaled(10)):
+                while not receiver.received:
+                    await asyncio.sleep(0.01)
+            await asyncio.to_thread(processes.run_for, 1)  # the alert is resolved during the attempt
+            await sender.turn()
+            assert len(sender._sending) == 1, "the next event of this alert waits"
+            may_answer.set()
+            await sender.finished()  # it failed; it is not made again
+            assert await asyncio.to_thread(waiting, processes) == [("alert.resolved", UNCOUNTED)]
+            await sender.turn()
+            await sender.finished()
+            await asyncio.to_thread(processes.advance, 3600)
+            await sender.turn()
+            await sender.finished()
+            events = [orjson.loads(body) for _, body in receiver.received]
+            assert [event["type"] for event in events] == ["alert.firing", "alert.resolved"]
+            assert {event["data"]["alert_key"] for event in events} == {UNCOUNTED}
+            assert events[0]["data"]["at"] < events[1]["data"]["at"]
+            assert events[0]["id"] != events[1]["id"]
+            await sender.close()
+        await connection.close()
+
+    asyncio.run(check())
+
+
+def test_the_key_of_an_alert_has_its_label(processes: Processes) -> None:
+    for _ in range(10):
+        processes.advance(INTERVAL_S + 1)
+        processes.first.evaluate(failed("first", "second"))
+    assert [key for _, key in waiting(processes)] == [
+        "StokerModelFailed:first",
+        "StokerModelFailed:second",
+        NO_WORKER,
+    ]
+
+
+def test_a_target_is_not_sent_that_it_does_not_receive(client: redis.Redis, settings: Settings) -> None:
+    processes = Processes(client, settings)
+    both = {event: ["hook", "other"] for event in ALERT_EVENTS}
+    alerts = Alerts(client, settings, both)
+    fails = replace(state(), webhooks={"hook": TargetState(failing_since=1.0), "other": TargetState()})
+    for _ in range(25):
+        alerts.scripts.offset_us += int((INTERVAL_S + 1) * 1e6)
+        assert alerts.evaluate(lambda: fails)
+    assert waiting(processes) == [("alert.firing", NO_WORKER)]
+    assert waiting(processes, "other") == [
+        ("alert.firing", NO_WORKER),
+        ("alert.firing", "StokerWebhookFails:hook"),
+    ]
 
 
 def test_the_deliveries_that_wait_for_a_target_are_bounded(
@@ -217,11 +317,34 @@ def test_the_deliveries_that_wait_for_a_target_are_bounded(
 ) -> None:
     monkeypatch.setattr("api.operations.alerts.store.MAX_WAITING", 1)
     processes = Processes(client, settings)
-    processes.run_for(12, pending=10_001)
+    processes.run_for(6)
+    processes.run_for(6, pending=10_001)
     assert len(processes.reported()) == 2
     prefix = Scripts(client, settings.redis.prefix, LUA).prefix
     assert client.zcard(f"{prefix}webhooks:target:hook") == 1
-    assert client.hlen(f"{prefix}webhook_entries:target:hook") == 1
+    assert waiting(processes) == [("alert.firing", NO_WORKER)]
+    assert TargetStates(client, settings.redis.prefix, ["hook"]).read()["hook"].counts["left_out"] == 1
+    queue = f"{prefix}webhooks:target:hook"
+    client.delete(queue, f"{prefix}webhook_entries:target:hook")  # it has arrived, and another event waits
+    client.zadd(queue, {"resp_1": 1})
+    alive = replace(state(), workers=[WorkerRow("w", "cpu", 1, 0.0)])
+    processes.advance(INTERVAL_S + 1)
+    assert processes.first.evaluate(lambda: alive)
+    assert client.zcard(queue) == 2, "the end of an alert that was sent is entered"
+
+
+def test_an_acknowledgement_has_its_own_time_beside_that_of_the_evaluation(processes: Processes) -> None:
+    processes.run_for(6)
+    processes.advance(11)
+    processes.acknowledge(NO_WORKER)
+    known = processes.first.read().acknowledgements[NO_WORKER]
+    assert known.at == processes.first.read().evaluated_at
+    assert known.made_at - known.at == pytest.approx(11, abs=scaled(5))
+    key = f"{processes.first.scripts.prefix}alert_acknowledgements"
+    stored = orjson.loads(processes.client.hget(key, NO_WORKER) or b"")
+    del stored["asked_us"]  # as an earlier version wrote it
+    processes.client.hset(key, NO_WORKER, orjson.dumps(stored))
+    assert processes.first.read().acknowledgements[NO_WORKER].made_at == known.at
 
 
 def test_an_acknowledgement_ends_with_its_alerts(processes: Processes) -> None:

@@ -132,7 +132,7 @@ export const WORKER_TABLE: TableModel<Worker> = {
 		name,
 		host ?? '',
 		versions.stoker ?? '',
-		...gpus.map((gpu) => gpu.name),
+		...gpus.flatMap((gpu) => [gpu.name, gpu.uuid]),
 		...replicas.map(({ model }) => model)
 	],
 	key: ({ name }) => name,

@@ -1,0 +1,1 @@
+"""Webhook targets as operators see them: whether each receives its events, and a test event."""

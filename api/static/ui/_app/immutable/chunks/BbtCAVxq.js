@@ -1,0 +1,1 @@
+import"./X3UGo_kN.js";

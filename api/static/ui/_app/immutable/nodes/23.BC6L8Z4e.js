@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CzoXYOj-.js";export{m as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/X3UGo_kN.js";export{e as component};

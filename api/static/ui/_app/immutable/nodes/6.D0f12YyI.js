@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/BR2kOquN.js";export{m as component};

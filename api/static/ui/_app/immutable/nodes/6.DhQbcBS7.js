@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/C_ggHh9d.js";export{m as component};
