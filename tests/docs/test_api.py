@@ -79,7 +79,7 @@ BODIES = {
     "/api/embeddings": OllamaEmbeddingsRequest,
     "/api/show": OllamaShowRequest,
     "/v1/admin/tenants": TenantBody,
-    "/v1/admin/tenants/acme": TenantFields,
+    "/v1/admin/tenants/guest": TenantFields,
     "/v1/admin/tenants/default": TenantFields,
     "/v1/admin/alerts/$ALERT/acknowledge": AcknowledgementBody,
     "/v1/admin/cache/flush": FlushBody,
