@@ -44,6 +44,7 @@ ACTIONS: Mapping[str, str] = {
     "workers.end_drain": "end_drain",
     "alerts.acknowledge_alert": "acknowledge_alert",
     "alerts.end_acknowledgement": "end_acknowledgement",
+    "webhooks.test_webhook": "send_test_event",
 }
 """The action of the audit record, by endpoint: all that an administrator can change."""
 

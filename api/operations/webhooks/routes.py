@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from flask import Response
 
+from api.access.authority import authority_of
+from api.access.caller import current_caller
 from api.http.error_codes import STORAGE
 from api.http.errors import NotFound
 from api.http.http_responses import json_response
@@ -18,6 +20,7 @@ from api.services import current_services, service
 from api.webhooks.sender import WebhookSender
 from api.webhooks.target_states import OUTCOMES, TargetState, TargetStates
 from config.settings import Settings, WebhookTarget
+from governance.audit import AuditLog
 
 routes = RouteGroup("webhooks", __name__)
 
@@ -46,7 +49,7 @@ def test_webhook(name: str) -> Response:
     """Send a test event
 
     One signed event of the type `webhook.test` is sent to the target once, within 10 s; it is not sent again.
-    The answer has its result, and `GET /v1/admin/webhooks` counts it.
+    The answer has its result, `GET /v1/admin/webhooks` counts it, and the audit chain records it.
     """
     services = current_services()
     sender = services[WebhookSender]
@@ -54,6 +57,8 @@ def test_webhook(name: str) -> Response:
     if target is None:
         raise NotFound("no webhook target has this name", param="name")
     problem = asyncio.run_coroutine_threadsafe(sender.send_test(target), services.loop).result()
+    detail = {"delivered": problem is None}
+    services[AuditLog].record(authority_of(current_caller()).event("send_test_event", name, "done", detail))
     body = {"object": "webhook.test", "target": name, "delivered": problem is None, "problem": problem}
     return json_response(body)
 

@@ -69,6 +69,9 @@ def test_the_targets_are_listed_with_the_results_of_their_attempts(
     assert (down["delivered"], down["failed"], down["problem"]) == (0, 1, failed["problem"])
     assert down["failing_since"] == down["failed_at"]
     assert (down["host"], "secret" in str(body)) == ("127.0.0.1:9", False)
+    page = client.get("/v1/governance/audit?action=send_test_event", headers=ADMIN).get_json()
+    recorded = [(row["subject"], row["outcome"], row["detail"]["delivered"]) for row in page["data"]]
+    assert recorded == [("ops", "done", True), ("down", "done", False)]
     metrics = client.get("/metrics", headers=ADMIN).text
     assert 'stoker_webhook_deliveries_total{outcome="failed",target="down"} 1.0' in metrics
     assert 'stoker_webhook_deliveries_total{outcome="given_up",target="down"} 0.0' in metrics
@@ -80,6 +83,8 @@ def test_the_targets_are_listed_with_the_results_of_their_attempts(
 def test_a_test_event_of_an_unknown_target_is_refused(client: FlaskClient) -> None:
     answer = client.post("/v1/admin/webhooks/none/test", headers=ADMIN)
     assert (answer.status_code, answer.get_json()["error"]["param"]) == (404, "name")
+    page = client.get("/v1/governance/audit?outcome=refused", headers=ADMIN).get_json()
+    assert [(row["action"], row["subject"]) for row in page["data"]] == [("send_test_event", "none")]
 
 
 def test_a_key_without_the_scope_sees_and_tests_no_target(client: FlaskClient) -> None:
