@@ -246,6 +246,7 @@ class Caller:
 Prepare = Callable[[Caller], dict[str, str]]
 
 PREPARED: tuple[tuple[str, Prepare], ...] = (
+    (r"POST /v1/admin/webhooks/{name}/test", lambda _: {"name": "ops"}),
     (r"POST /v1/responses/{id}/\w+", Caller.running_response),
     (r"DELETE /v1/admin/queue/{id}", Caller.running_response),
     (r"GET /v1/admin/requests/{id}(/texts)?", Caller.ended_request),
