@@ -49,7 +49,8 @@ class AccessRegistry:
         self._one_tenant = not settings.tenancy.enabled
         self._store = store
         self._lock = threading.Lock()
-        self._version = ""
+        self._version: str | None = None
+        """That of the records that were read, after all that follows from them was done."""
         self._allowed: list[str] | None = None
         """The tenants in the latest call of `allow_texts`; None before the first."""
         self.is_complete = store is None
@@ -66,10 +67,11 @@ class AccessRegistry:
         with self._lock:
             stored = self._store.read()
             self.identities = self._identities_of(stored)
-            self._allow_texts(stored.version)  # before the version is known: if this fails, all is read again
-            self._version, self.is_complete = stored.version, True
+            self.is_complete = True
             for receive in self.on_change:
                 receive(self.identities)
+            self._allow_texts(stored.version)  # before the version is known: if this fails, all is read again
+            self._version = stored.version
 
     def _allow_texts(self, version: str) -> None:
         """Write which tenants allow that their texts are kept, if that has changed."""
@@ -90,15 +92,15 @@ class AccessRegistry:
     async def run(self, connection: AsyncConnection) -> None:
         """Follow all changes until cancelled."""
         self._connection = connection
-        reachable, uses_at = True, time.monotonic() + USES_S
+        reachable, written, uses_at = True, True, time.monotonic() + USES_S
         while True:
             await sleep_until_tick(POLL_S)
             try:
                 await self._follow(connection)
+                reachable = True
                 if time.monotonic() >= uses_at:
                     uses_at = time.monotonic() + USES_S
-                    await asyncio.to_thread(self.write_uses)
-                reachable = True
+                    written = await asyncio.to_thread(self._write_uses, was_written=written)
             except StokerError as error:
                 if reachable:
                     logger.warning(
@@ -129,6 +131,19 @@ class AccessRegistry:
             with suppress(StokerError):  # `run` reports it
                 await self._follow(self._connection)
 
+    def _write_uses(self, *, was_written: bool) -> bool:
+        """Write the uses, which no request waits for; returns whether that was done.
+
+        A refusal is logged unless that before this one was refused, too.
+        """
+        try:
+            self.write_uses()
+        except StokerError as error:
+            if was_written:
+                logger.warning("the last uses of API keys are written later: %s", error.message)
+            return False
+        return True
+
     def write_uses(self) -> None:
         """Write when the keys were used last, as of now. Raises `StorageUnavailable`."""
         used, self.used = self.used, set()
@@ -148,7 +163,7 @@ class AccessRegistry:
             (version,) = await connection.exchange([("GET", self._store.version_key)])
             if isinstance(version, Exception):
                 raise version
-        if (version or b"").decode() != self._version or not self.is_complete:
+        if (version or b"").decode() != self._version:
             await asyncio.to_thread(self.read)
 
     def _identities_of(self, stored: StoredAccess) -> Identities:

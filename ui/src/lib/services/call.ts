@@ -48,6 +48,11 @@ export function problemOf(response: Response, body: unknown): ApiProblem {
 	);
 }
 
+/** Whether a problem is a refusal by the platform, and not a lost connection, which a reverse proxy answers in its place (502, 504). */
+export function doesAnswer({ status }: ApiProblem): boolean {
+	return ![0, 502, 504].includes(status);
+}
+
 /** Any error that a call may raise, as a problem; another one is a mistake of the pages, and is raised again. */
 export function asProblem(error: unknown): ApiProblem {
 	if (error instanceof ApiProblem) return error;
