@@ -11,8 +11,8 @@ describe('what a page shows of a reading that failed', () => {
 			`The platform answers, but refuses: ${FULL.message}. What you see is of 12:30:05; asking again.`
 		);
 	});
-	it.each([0, 502, 504])('shows that the connection was lost after the status %i', (status) => {
-		expect(text.common.stale(SINCE, new ApiProblem(status, 'x', 'No answer.'))).toBe(
+	it.each(['unreachable', 'http_502'])('shows that the connection was lost when there is no answer of the platform (%s)', (code) => {
+		expect(text.common.stale(SINCE, new ApiProblem(0, code, 'No answer.'))).toBe(
 			'The connection was lost at 12:30:05. What you see may be old; connecting again. (No answer.)'
 		);
 	});

@@ -48,9 +48,9 @@ export function problemOf(response: Response, body: unknown): ApiProblem {
 	);
 }
 
-/** Whether a problem is a refusal by the platform, and not a lost connection, which a reverse proxy answers in its place (502, 504). */
-export function doesAnswer({ status }: ApiProblem): boolean {
-	return ![0, 502, 504].includes(status);
+/** Whether a problem is a refusal by the platform: neither a lost connection nor the page of a reverse proxy that has lost it. */
+export function doesAnswer({ code }: ApiProblem): boolean {
+	return code !== 'unreachable' && !code.startsWith('http_');
 }
 
 /** Any error that a call may raise, as a problem; another one is a mistake of the pages, and is raised again. */

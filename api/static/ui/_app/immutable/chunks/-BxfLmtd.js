@@ -1,1 +1,0 @@
-import"./BiAUQa-5.js";

@@ -1,0 +1,1 @@
+import{s as c,V as s,aO as n,f as r,g as i,b6 as f}from"./DQXz-28-.js";import{v as u,q as l}from"./CzbRStQa.js";function v(t){let a=c(u(s.url.search,t));return n(({to:e})=>{e&&r(a,u(e.url.search,t))}),{get value(){return i(a)},set value(e){r(a,e);const o=l(i(a),t,location.search);f(`${location.pathname}${o}${location.hash}`,s.state)}}}export{v as u};

@@ -1,0 +1,1 @@
+import"./Ci-0sfe8.js";

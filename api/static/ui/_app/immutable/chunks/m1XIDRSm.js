@@ -1,1 +1,0 @@
-import{s as c,T as s,aL as n,d as r,g as i,b1 as l}from"./B5HyUYKn.js";import{v as u,q as f}from"./D-vzzHeM.js";function v(t){let a=c(u(s.url.search,t));return n(({to:e})=>{e&&r(a,u(e.url.search,t))}),{get value(){return i(a)},set value(e){r(a,e);const o=f(i(a),t,location.search);l(`${location.pathname}${o}${location.hash}`,s.state)}}}export{v as u};

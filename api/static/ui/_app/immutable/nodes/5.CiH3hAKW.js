@@ -1,1 +1,0 @@
-import{P as n,h as s,_ as m,v as i}from"../chunks/B5HyUYKn.js";import{A as p}from"../chunks/BiAUQa-5.js";function f(r,t){p(r,{children:(a,d)=>{var o=n(),e=s(o);m(e,()=>t.children),i(a,o)},$$slots:{default:!0}})}export{f as component};

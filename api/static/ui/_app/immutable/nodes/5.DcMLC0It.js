@@ -1,0 +1,1 @@
+import{Q as n,i as s,a1 as i,w as m}from"../chunks/DQXz-28-.js";import{A as p}from"../chunks/Ci-0sfe8.js";function f(o,r){p(o,{children:(t,d)=>{var a=n(),e=s(a);i(e,()=>r.children),m(t,a)},$$slots:{default:!0}})}export{f as component};

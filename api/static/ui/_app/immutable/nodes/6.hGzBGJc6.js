@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/-tWBUp0l.js";export{m as component};
