@@ -125,7 +125,7 @@ def probe_client(settings: Settings) -> redis.Redis:
 
 
 class RedisProbe:
-    """Checks whether Redis takes writes: with a full disk it still answers reads and pings."""
+    """Checks whether Redis takes writes: with a full disk it still answers reads."""
 
     def __init__(self, settings: Settings) -> None:
         self._ledger = Ledger(probe_client(settings), settings)

@@ -22,7 +22,9 @@ LATE_S = 60.0
 
 
 @click.group("alerts", invoke_without_command=True)
-@click.option("--check", is_flag=True, help="Exit with 1 if an alert fires unacknowledged, or if that is not known.")
+@click.option(
+    "--check", is_flag=True, help="Exit with 1 if an alert fires unacknowledged, or if that is not known."
+)
 @click.option("--watch", "-w", "goes_on", is_flag=True, help="Go on: redraw on a terminal, else each change.")
 @json_option("the `data` of `GET /v1/admin/alerts`; with `--watch` a line for each change")
 @url_option
@@ -66,8 +68,8 @@ def alert_lines(listed: Json) -> list[str]:
     at = listed["evaluated_at"]
     if at is None:
         return ["the rules have not been evaluated yet"]
-    late = f"The rules were last evaluated at {_time(at)}: no API process does it now, so what you see may be old."
-    return [*([late] if _is_late(listed) else []), *_table(listed, at)]
+    late = f"The rules were last evaluated at {_time(at)}: no API process does it now, so what you see may be"
+    return [*([f"{late} old."] if _is_late(listed) else []), *_table(listed, at)]
 
 
 def _is_late(listed: Json) -> bool:

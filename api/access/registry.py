@@ -11,8 +11,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from api.access.access_records import StoredAccess, TenantRecord
 from api.access.access_store import AccessStore
@@ -56,6 +56,8 @@ class AccessRegistry:
         self.is_complete = store is None
         """Whether the keys in Redis were read once: before, an unknown key may be one of them."""
         self.identities = self._identities_of(StoredAccess())
+        self._refused: set[str] = set()
+        """What Redis has refused to write at the latest try."""
         self._connection: AsyncConnection | None = None
         self._next_read: asyncio.Task[None] | None = None
         self._read_at = float("-inf")
@@ -70,8 +72,9 @@ class AccessRegistry:
             self.is_complete = True
             for receive in self.on_change:
                 receive(self.identities)
-            self._allow_texts(stored.version)  # before the version is known: if this fails, all is read again
-            self._version = stored.version
+            with self._written_later("the tenants whose texts are kept"):
+                self._allow_texts(stored.version)
+                self._version = stored.version  # not before: if this fails, all is read again
 
     def _allow_texts(self, version: str) -> None:
         """Write which tenants allow that their texts are kept, if that has changed."""
@@ -92,7 +95,7 @@ class AccessRegistry:
     async def run(self, connection: AsyncConnection) -> None:
         """Follow all changes until cancelled."""
         self._connection = connection
-        reachable, written, uses_at = True, True, time.monotonic() + USES_S
+        reachable, uses_at = True, time.monotonic() + USES_S
         while True:
             await sleep_until_tick(POLL_S)
             try:
@@ -100,7 +103,8 @@ class AccessRegistry:
                 reachable = True
                 if time.monotonic() >= uses_at:
                     uses_at = time.monotonic() + USES_S
-                    written = await asyncio.to_thread(self._write_uses, was_written=written)
+                    with self._written_later("the last uses of API keys"):
+                        await asyncio.to_thread(self.write_uses)
             except StokerError as error:
                 if reachable:
                     logger.warning(
@@ -131,18 +135,17 @@ class AccessRegistry:
             with suppress(StokerError):  # `run` reports it
                 await self._follow(self._connection)
 
-    def _write_uses(self, *, was_written: bool) -> bool:
-        """Write the uses, which no request waits for; returns whether that was done.
-
-        A refusal is logged unless that before this one was refused, too.
-        """
+    @contextmanager
+    def _written_later(self, what: str) -> Iterator[None]:
+        """Log once that Redis refuses what the block writes; it is written later, and reading goes on."""
         try:
-            self.write_uses()
+            yield
         except StokerError as error:
-            if was_written:
-                logger.warning("the last uses of API keys are written later: %s", error.message)
-            return False
-        return True
+            if what not in self._refused:
+                logger.warning("%s are written later: %s", what, error.message)
+            self._refused.add(what)
+        else:
+            self._refused.discard(what)
 
     def write_uses(self) -> None:
         """Write when the keys were used last, as of now. Raises `StorageUnavailable`."""
