@@ -107,6 +107,11 @@ def refuses_writes(error: StokerError) -> bool:
     return isinstance(error.__cause__, Exception) and error_code(error.__cause__) in WRITE_CODES
 
 
+def refuses_all_writes(error: StokerError) -> bool:
+    """The same of a state in which no script writes: one that is out of memory runs those that free some."""
+    return refuses_writes(error) and error_code(error.__cause__) != "OOM"  # type: ignore[arg-type]
+
+
 def translate_redis_error(error: Exception) -> Exception:
     """Return `StorageUnavailable` or `StorageFull` for a transient error of Redis, any other unchanged."""
     if isinstance(error, StokerError) or not is_transient(error):

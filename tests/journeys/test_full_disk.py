@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from tests.support.full_disk import refused_writes
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.journey, pytest.mark.hostile]
 
@@ -82,3 +84,28 @@ def test_each_reading_is_answered_as_before_while_redis_refuses_writes(platform:
     assert meanwhile == before
     read = {"/v1/session", "/v1/admin/sessions", "/v1/conversations", "/v1/admin/models"}
     assert {path for path in read if before["session", path] == 200} == read
+
+
+@pytest.mark.slow
+def test_a_request_under_way_ends_with_the_refusal_and_its_job_ends_once_when_redis_takes_writes_again(
+    platform: Platform,
+) -> None:
+    engine, text = platform.engine_pid("stub"), "/stub tokens=3 first_token_s=3"
+    answers: list[tuple[int, Any]] = []
+    waiting = threading.Thread(target=lambda: answers.append(platform.respond("stub", text)))
+    before = platform.admin("GET", "/v1/admin/requests")[1]["data"]
+    waiting.start()
+    platform.wait_for(lambda: platform.model("stub")["inflight_requests"], 10, "the request runs")
+    with refused_writes(platform.redis(), platform.folder / "data" / "redis"):
+        waiting.join(scaled(60))
+        ((status, refusal),) = answers
+        assert (status, refusal["error"]["code"]) == (503, "storage_full")
+    platform.wait_for(lambda: not platform.model("stub")["inflight_requests"], 30, "the job has ended")
+
+    def added() -> list[Any]:
+        rows = platform.admin("GET", "/v1/admin/requests")[1]["data"]
+        return [row for row in rows if row["id"] not in {one["id"] for one in before}]
+
+    ended = platform.wait_for(lambda: [row for row in added() if row["httpStatus"] != 503], 20, "its record")
+    assert [row["status"] for row in ended] == ["completed"]
+    assert platform.engine_pids("stub") == [engine]
