@@ -101,7 +101,7 @@ class ResponseReader:
             if choice.cursor is not None:
                 choice.cursor.on_failure(StreamLost(choice.cursor.id))
 
-    def give_up(self, error: StokerError) -> None:
+    def refuse(self, error: StokerError) -> None:
         """End the wait with an error for which no event can come. What still reads a log goes on."""
         cursors = [choice.cursor for choice in self._choices if choice.cursor is not None]
         states = {cursor.state for cursor in cursors}

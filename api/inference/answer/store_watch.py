@@ -57,7 +57,7 @@ class StoreWatch:
             return
         for stream in self._streams.all():
             if isinstance(stream, ResponseReader):
-                stream.give_up(error)
+                stream.refuse(error)
 
     def _refusal(self) -> StokerError | None:
         try:

@@ -434,12 +434,12 @@ async def test_a_whole_reader_of_a_lost_response_ends_with_the_loss() -> None:
 
 
 @on_loop
-async def test_a_wait_ends_with_the_refusal_of_the_store_when_it_is_given_up() -> None:
+async def test_a_wait_ends_with_the_refusal_of_the_store_when_it_is_ended() -> None:
     streamed, waiting = streaming(), whole()
     streamed.begin()
     streamed.append(TextDelta("Hel"))
     for exchange in (streamed, waiting):
-        exchange.reader.give_up(StorageFull("the disk is full"))
+        exchange.reader.refuse(StorageFull("the disk is full"))
         assert exchange.reader.done.done()
         assert not exchange.reader.has_ended
         assert exchange.subscriber.open_responses() == 0
@@ -451,14 +451,14 @@ async def test_a_wait_ends_with_the_refusal_of_the_store_when_it_is_given_up() -
 
 
 @on_loop
-async def test_a_reader_that_still_reads_its_log_goes_on_when_waits_are_given_up() -> None:
+async def test_a_reader_that_still_reads_its_log_goes_on_when_waits_are_ended() -> None:
     exchange = streaming()
     exchange.begin()
     exchange.append(TextDelta("Hel"), END, is_copied=False)
     cursor = exchange.reader._choices[0].cursor
     assert cursor is not None
     cursor.catch_up()
-    exchange.reader.give_up(StorageFull("the disk is full"))
+    exchange.reader.refuse(StorageFull("the disk is full"))
     assert not exchange.reader.done.done()
     await exchange.caught_up()
     assert exchange.reader.has_ended
