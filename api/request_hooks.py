@@ -87,7 +87,7 @@ def _identify(request: Request, authenticator: Authenticator, access: Access) ->
     try:
         return authenticator.identify_session(used, request.headers, access)
     except InvalidApiKey:  # its key was revoked or is past its end, or its person has no tenant any more
-        service(SessionStore).end(token)
+        service(SessionStore).drop(token)
         raise
 
 

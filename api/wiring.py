@@ -31,6 +31,7 @@ from api.http.open_streams import OpenStreams
 from api.http.shutdown_flag import ShutdownFlag
 from api.inference.answer.large_reads import ConversationJoins, LogReads
 from api.inference.answer.queue_notes import QueueNotes
+from api.inference.answer.store_watch import StoreWatch
 from api.inference.answer.vector_answer import VectorTurns
 from api.inference.catalogue_follower import CatalogueFollower
 from api.inference.conversations.settling import Settler
@@ -126,7 +127,7 @@ def probe_client(settings: Settings) -> redis.Redis:
 
 
 class RedisProbe:
-    """Checks whether Redis takes writes: with a full disk it still answers reads and pings."""
+    """Checks whether Redis takes writes: with a full disk it still answers reads."""
 
     def __init__(self, settings: Settings) -> None:
         self._ledger = Ledger(probe_client(settings), settings)
@@ -298,14 +299,15 @@ def _add_operations(services: AppServices) -> None:
     alerts = Alerts(probe_client(settings), settings, targets)
     hooks = TargetStates(probe_client(settings), settings.redis.prefix, settings.webhooks.targets)
     feed = ModelFeed(SnapshotReader(fleet, fleet.state_changes))
-    health = HealthReader(RedisProbe(settings), fleet.serving_state, settings.queue)
+    probe = RedisProbe(settings)
+    health = HealthReader(probe, fleet.serving_state, settings.queue)
     runner = RunnerStateReader(fleet, services[Ledger].waits)
     presets = PresetService(fleet, settings, plan_addition, _notify)
     services.add(report, recent, alerts, hooks, feed, health, runner, HubAnswers(), RouterFeed(feed), presets)
     services.add(ModelFacts(fleet, services[UsageStore], settings))
     state = StateReader(settings, budgets=partial(_budgets, services))
     services.background += [partial(recent.run, state.read), partial(alerts.run, state.read), report.run]
-    services.background.append(PresetFollower(presets).run)
+    services.background += [PresetFollower(presets).run, StoreWatch(services[OpenStreams], probe.write).run]
     services.endings += [report.finish, feed.close, health.stop, runner.stop]
 
 

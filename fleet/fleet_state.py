@@ -108,8 +108,10 @@ class FleetState(WorkerReports):
             return self.settings.runner_id
         key = f"{self.scripts.prefix}runner_id"
         with redis_errors_translated():
-            self.client.set(key, f"stoker-{secrets.token_hex(6)}", nx=True)
-            return str(self.client.get(key).decode())
+            if (made := self.client.get(key)) is None:
+                self.client.set(key, f"stoker-{secrets.token_hex(6)}", nx=True)
+                made = self.client.get(key)
+            return str(made.decode())
 
     def engines(self, model: str | None = None) -> list[EngineRow]:
         """The engines of all replicas that are up, of one model or of all in the catalogue's order."""

@@ -17,9 +17,14 @@ from stoker.watching import Watched, watch
 
 Json = dict[str, Any]
 
+LATE_S = 60.0
+"""The rules were not evaluated lately if that is longer ago; the pages for operators count the same."""
+
 
 @click.group("alerts", invoke_without_command=True)
-@click.option("--check", is_flag=True, help="Exit with 1 if an alert fires unacknowledged.")
+@click.option(
+    "--check", is_flag=True, help="Exit with 1 if an alert fires unacknowledged, or if that is not known."
+)
 @click.option("--watch", "-w", "goes_on", is_flag=True, help="Go on: redraw on a terminal, else each change.")
 @json_option("the `data` of `GET /v1/admin/alerts`; with `--watch` a line for each change")
 @url_option
@@ -34,7 +39,7 @@ def alert_commands(context: click.Context, *, check: bool, goes_on: bool, url: s
         watch(lambda: admin_client(url), Watched(ALERTS.path, ALERTS.rows, alert_lines, _states))
     listed = admin_client(url).get(ALERTS.path)
     print_result(listed["data"], lambda: alert_lines(listed))
-    if check and (listed["unacknowledged"] or listed["evaluated_at"] is None):
+    if check and (listed["unacknowledged"] or _is_late(listed)):
         context.exit(FAILED)
 
 
@@ -56,10 +61,24 @@ def run_acknowledge(name: str, *, note: str, hours: int | None, end: bool, url: 
 
 
 def alert_lines(listed: Json) -> list[str]:
-    """Return the lines of a table: a row for each alert, the most urgent first; or that there is none."""
+    """Return the lines of a table: a row for each alert, the most urgent first; or that there is none.
+
+    Before it stands that the rules are not evaluated now, if so.
+    """
     at = listed["evaluated_at"]
     if at is None:
         return ["the rules have not been evaluated yet"]
+    late = f"The rules were last evaluated at {_time(at)}: no API process does it now, so what you see may be"
+    return [*([f"{late} old."] if _is_late(listed) else []), *_table(listed, at)]
+
+
+def _is_late(listed: Json) -> bool:
+    """Whether the rules were not evaluated lately, so that what fires now is not known."""
+    at = listed["evaluated_at"]
+    return at is None or time.time() - at > LATE_S
+
+
+def _table(listed: Json, at: float) -> list[str]:
     rows = [(rule, one) for rule in listed["data"] for one in rule["instances"]]
     if not rows:
         return [f"no alert fires or has fired within a day ({_time(at)})"]
@@ -83,11 +102,12 @@ def _row(rule: Json, alert: Json) -> tuple[str, ...]:
 
 def _states(listed: Json) -> object:
     """What an operator has to know of: without the values, which differ at each evaluation."""
-    return [
+    alerts = [
         (rule["name"], one["labels"], one["state"], one["since"], one["acknowledged"])
         for rule in listed["data"]
         for one in rule["instances"]
     ]
+    return _is_late(listed), alerts
 
 
 def _sentence(rule: Json) -> str:

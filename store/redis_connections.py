@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -75,6 +76,11 @@ class _BoundedConnect:
 
     redis-py has a limit for the connect of the socket only, and a server that is frozen accepts connections.
     """
+
+    def _send_ping(self) -> None:
+        """Check that the server answers. One whose disk is full refuses a PING, and answers reads."""
+        with suppress(ResponseError):
+            super()._send_ping()  # type: ignore[misc]
 
     handshake_timeout_s = COMMAND_TIMEOUT_S
 

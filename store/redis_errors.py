@@ -51,6 +51,9 @@ COMMAND_CODES = frozenset(
 
 FULL_CODES = ("OOM", "MISCONF")
 
+WRITE_CODES = frozenset((*FULL_CODES, "NOREPLICAS", "READONLY"))
+"""The codes of a server that refuses writes and answers reads."""
+
 CODES = {
     # a subclass before its base
     MasterDownError: "MASTERDOWN",
@@ -97,6 +100,16 @@ def is_transient(error: object) -> bool:
     return isinstance(error, UNREACHABLE) or (
         isinstance(error, RedisError) and error_code(error) not in COMMAND_CODES
     )
+
+
+def refuses_writes(error: StokerError) -> bool:
+    """Whether a translated error says that Redis refuses writes at present, so that a read may succeed."""
+    return isinstance(error.__cause__, Exception) and error_code(error.__cause__) in WRITE_CODES
+
+
+def refuses_all_writes(error: StokerError) -> bool:
+    """The same of a state in which no script writes: one that is out of memory runs those that free some."""
+    return refuses_writes(error) and error_code(error.__cause__) != "OOM"  # type: ignore[arg-type]
 
 
 def translate_redis_error(error: Exception) -> Exception:

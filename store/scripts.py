@@ -27,9 +27,10 @@ from redis.exceptions import (
 
 from store.async_connection import AsyncConnection
 from store.calls import Call, Read, T
+from store.errors import StokerError
 from store.function_library import FunctionLibrary, function_library, prefix_of
 from store.redis_connections import CALL_TIMEOUT_S, ConnectFailed, connections_of
-from store.redis_errors import translate_redis_error
+from store.redis_errors import refuses_writes, translate_redis_error
 from store.script_arguments import Argument, NamedArguments, ScriptArguments
 from store.script_text import arguments_of, is_function, source
 
@@ -185,6 +186,18 @@ class Scripts(ScriptCommands):
         Raises `StorageUnavailable` when Redis cannot be reached, `StorageFull` when it refuses writes.
         """
         return self.execute(Call(script, arguments, unchanged))
+
+    def run_or_read(self, script: str, reading: str, /, **arguments: Argument | Sequence[Argument]) -> Any:
+        """Run a script; while Redis refuses writes, the script `reading`, which has the same arguments.
+
+        Raises as `run`.
+        """
+        try:
+            return self.run(script, **arguments)
+        except StokerError as error:
+            if not refuses_writes(error):
+                raise
+            return self.run(reading, **arguments)
 
     def execute(self, command: Call[T] | Read[T]) -> T:
         """Execute a command and return its result. Raises as `run`, and what reading the reply raises."""

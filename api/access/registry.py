@@ -11,8 +11,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from api.access.access_records import StoredAccess, TenantRecord
 from api.access.access_store import AccessStore
@@ -49,12 +49,15 @@ class AccessRegistry:
         self._one_tenant = not settings.tenancy.enabled
         self._store = store
         self._lock = threading.Lock()
-        self._version = ""
+        self._version: str | None = None
+        """That of the records that were read, after all that follows from them was done."""
         self._allowed: list[str] | None = None
         """The tenants in the latest call of `allow_texts`; None before the first."""
         self.is_complete = store is None
         """Whether the keys in Redis were read once: before, an unknown key may be one of them."""
         self.identities = self._identities_of(StoredAccess())
+        self._refused: set[str] = set()
+        """What Redis has refused to write at the latest try."""
         self._connection: AsyncConnection | None = None
         self._next_read: asyncio.Task[None] | None = None
         self._read_at = float("-inf")
@@ -66,10 +69,12 @@ class AccessRegistry:
         with self._lock:
             stored = self._store.read()
             self.identities = self._identities_of(stored)
-            self._allow_texts(stored.version)  # before the version is known: if this fails, all is read again
-            self._version, self.is_complete = stored.version, True
+            self.is_complete = True
             for receive in self.on_change:
                 receive(self.identities)
+            with self._written_later("the tenants whose texts are kept"):
+                self._allow_texts(stored.version)
+                self._version = stored.version  # not before: if this fails, all is read again
 
     def _allow_texts(self, version: str) -> None:
         """Write which tenants allow that their texts are kept, if that has changed."""
@@ -95,10 +100,11 @@ class AccessRegistry:
             await sleep_until_tick(POLL_S)
             try:
                 await self._follow(connection)
+                reachable = True
                 if time.monotonic() >= uses_at:
                     uses_at = time.monotonic() + USES_S
-                    await asyncio.to_thread(self.write_uses)
-                reachable = True
+                    with self._written_later("the last uses of API keys"):
+                        await asyncio.to_thread(self.write_uses)
             except StokerError as error:
                 if reachable:
                     logger.warning(
@@ -129,6 +135,18 @@ class AccessRegistry:
             with suppress(StokerError):  # `run` reports it
                 await self._follow(self._connection)
 
+    @contextmanager
+    def _written_later(self, what: str) -> Iterator[None]:
+        """Log once that Redis refuses what the block writes; it is written later, and reading goes on."""
+        try:
+            yield
+        except StokerError as error:
+            if what not in self._refused:
+                logger.warning("%s are written later: %s", what, error.message)
+            self._refused.add(what)
+        else:
+            self._refused.discard(what)
+
     def write_uses(self) -> None:
         """Write when the keys were used last, as of now. Raises `StorageUnavailable`."""
         used, self.used = self.used, set()
@@ -148,7 +166,7 @@ class AccessRegistry:
             (version,) = await connection.exchange([("GET", self._store.version_key)])
             if isinstance(version, Exception):
                 raise version
-        if (version or b"").decode() != self._version or not self.is_complete:
+        if (version or b"").decode() != self._version:
             await asyncio.to_thread(self.read)
 
     def _identities_of(self, stored: StoredAccess) -> Identities:

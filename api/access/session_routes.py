@@ -127,7 +127,7 @@ def show_session() -> Response:
             _, used = services[SessionStore].use(token, renews=keeps_session_alive(request))
             identity = services[Authenticator].identity_of_session(used, {})
         except InvalidApiKey:
-            services[SessionStore].end(token)  # its key was revoked, or its person has no tenant any more
+            services[SessionStore].drop(token)  # its key was revoked, or its person has no tenant any more
         else:
             return json_response(_session(identity, used.as_admin))
     return json_response(_signed_out())

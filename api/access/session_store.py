@@ -6,6 +6,7 @@ An API key, or the sign-in of a person at the provider, is exchanged once for a 
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from api.access.person import Person, decode_person
 from api.access.session_request import digest_of_token
 from api.http.errors import InvalidApiKey
 from config.commands import with_runnable_commands
+from store.errors import StorageFull, StorageUnavailable
 from store.scripts import Scripts
 
 LUA = Path(__file__).parent / "lua"
@@ -143,16 +145,16 @@ class SessionStore:
     def use(self, token: str, *, renews: bool = True) -> tuple[str, UsedSession]:
         """Use the session with this token; returns its digest, and the session.
 
-        The use is recorded, so that the session lives on, unless `renews` is False.
+        The use is recorded, so that the session lives on, unless `renews` is False or Redis refuses writes.
         Raises `InvalidApiKey` (session_ended).
         """
         digest = digest_of_token(token)
-        reply = self.scripts.run(
-            "use_session",
+        reply = self.scripts.run_or_read(
+            "use_session" if renews else "read_session",
+            "read_session",
             session=digest,
             idle_us=IDLE_S * 1_000_000,
             admin_idle_us=ADMIN_IDLE_S * 1_000_000,
-            renews=int(renews),
         )
         if not reply:
             raise InvalidApiKey("this session has ended: sign in again", code="session_ended")
@@ -161,6 +163,14 @@ class SessionStore:
     def end(self, token: str) -> bool:
         """End the session with this token everywhere; False if there was none."""
         return self.end_by_id(digest_of_token(token))
+
+    def drop(self, token: str) -> None:
+        """End a session whose key or person may not call any more.
+
+        While Redis cannot be written it stays, and each use of it is refused all the same.
+        """
+        with suppress(StorageFull, StorageUnavailable):
+            self.end(token)
 
     def end_by_id(self, id: str) -> bool:
         """End the session with this id (the digest of its token) everywhere; False if there was none."""

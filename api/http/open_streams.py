@@ -112,6 +112,10 @@ class OpenStreams:
             await asyncio.sleep(self._interval_s)
             self.sweep(asyncio.get_running_loop().time())
 
+    def all(self) -> list[OpenStream]:
+        """The open streams at this moment."""
+        return list(self._streams)
+
     def sweep(self, now: float) -> None:
         """Call all streams."""
         for stream in list(self._streams):

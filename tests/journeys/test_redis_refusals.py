@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from tests.support.full_disk import refused_writes
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled
 
@@ -98,21 +99,8 @@ def out_of_memory(client: redis.Redis, _folder: Path) -> None:
 
 
 def full_disk(client: redis.Redis, folder: Path) -> None:
-    """Let a save of the data fail: after that the server refuses writes."""
-    target = folder / "data" / "redis" / "dump.rdb"
-    target.mkdir()
-    with configured(client, save="3600 1"):
-        client.bgsave()
-        deadline = time.monotonic() + scaled(10)
-        while client.info("persistence")["rdb_last_bgsave_status"] != "err":
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+    with refused_writes(client, folder / "data" / "redis"):
         time.sleep(REFUSAL_S)
-        target.rmdir()
-        client.bgsave()
-        while client.info("persistence")["rdb_last_bgsave_status"] == "err":
-            time.sleep(0.02)
-    target.unlink(missing_ok=True)
 
 
 def busy(client: redis.Redis, _folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -13,7 +14,7 @@ from stoker.watching import pause
 
 PATH = "/v1/admin/alerts"
 RULE = "StokerModelFailed"
-AT = 1745880070.0
+AT = time.time()
 
 
 def listed(*instances, acknowledged_at=None, evaluated_at=AT):
@@ -53,6 +54,8 @@ def test_the_alerts_are_a_table_with_the_most_urgent_first(api, run):
         (listed(failed("m", "pending")), 0, "pending"),
         (listed(), 0, "no alert fires"),
         (listed(evaluated_at=None), 1, "not been evaluated"),
+        (listed(evaluated_at=AT - 61), 1, "no API process does it now"),
+        (listed(failed("m"), acknowledged_at=AT, evaluated_at=AT - 3600), 1, "acknowledged by ops"),
     ],
 )
 def test_a_check_fails_when_an_alert_fires_unacknowledged_or_none_was_evaluated(api, run, answer, code, line):
@@ -60,6 +63,16 @@ def test_a_check_fails_when_an_alert_fires_unacknowledged_or_none_was_evaluated(
     found, output = run("alerts", "--check")
     assert (found, line in output) == (code, True)
     assert run("alerts", "--check", "--json") == (code, json.dumps(answer["data"], indent=2) + "\n")
+
+
+def test_the_table_begins_with_the_time_of_the_rules_when_they_were_not_evaluated_lately(api, run):
+    api.answers = {PATH: [(200, listed(failed("m"), evaluated_at=AT - 61)), (200, listed(failed("m")))]}
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(AT - 61))
+    late, *table = run("alerts")[1].splitlines()
+    assert late == (
+        f"The rules were last evaluated at {at}: no API process does it now, so what you see may be old."
+    )
+    assert run("alerts")[1].splitlines() == table
 
 
 def test_a_change_is_a_line_when_the_alerts_are_watched(api, run, monkeypatch):
@@ -72,6 +85,15 @@ def test_a_change_is_a_line_when_the_alerts_are_watched(api, run, monkeypatch):
     lines = [json.loads(line) for line in output.splitlines()]
     assert (code, lines[:2]) == (4, [first["data"], second["data"]])
     assert lines[2]["error"]["code"] == "invalid_api_key"
+
+
+def test_the_end_of_the_evaluations_is_a_change_when_the_alerts_are_watched(api, run, monkeypatch):
+    monkeypatch.setattr("stoker.watching.pause", lambda: pause(0))
+    answers = [listed(failed("a")), listed(failed("a"), evaluated_at=AT - 61)]
+    error = (403, {"error": {"message": "the key was revoked", "code": "invalid_api_key"}})
+    api.answers = {PATH: [*((200, answer) for answer in answers), error]}
+    _, output = run("alerts", "--watch")
+    assert output.count("no API process does it now") == 1
 
 
 def test_an_acknowledgement_is_sent_with_its_note_and_taken_back(api, run):

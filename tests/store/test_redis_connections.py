@@ -6,6 +6,8 @@ import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import redis
@@ -25,6 +27,7 @@ from store.redis_connections import (
 from store.scripts import Scripts
 from tests.conftest import ValkeyServer
 from tests.support.closing_server import ClosingServer
+from tests.support.full_disk import refused_writes
 from tests.support.stalls import stalled
 
 # ---- the clients; no server is needed
@@ -220,3 +223,17 @@ def test_a_reply_that_was_not_read_reaches_no_other_caller(
 
 def test_all_users_of_a_client_share_its_connections(client: redis.Redis) -> None:
     assert connections_of(client) is connections_of(client)
+
+
+def test_a_connection_that_was_idle_reads_while_redis_refuses_writes(
+    settings: Settings, own_server: ValkeyServer
+) -> None:
+    client: Any = command_client(replace(settings, redis=RedisSettings(own_server.url, "own")))
+    client.set("key", "value")
+    with refused_writes(redis.Redis.from_url(own_server.url), own_server.directory):
+        connection = client.connection_pool.get_connection()
+        connection.next_health_check = 0  # as after an idle time
+        client.connection_pool.release(connection)
+        assert client.get("key") == b"value"
+        with pytest.raises(redis.ResponseError, match="MISCONF"):
+            client.set("key", "other")

@@ -1,6 +1,6 @@
-#!lua flags=allow-oom
--- List sessions, the one that was used last first. Runs when memory is full, too: it only removes sessions that have
--- ended.
+#!lua flags=no-writes,allow-oom
+-- List sessions, the one that was used last first. Runs while Redis refuses writes; the next sign-in removes those that
+-- have ended.
 -- KEYS[1] prefix
 -- args: key id idle_us admin_idle_us limit
 --   key: of this API key or person; '' for all; id: of this session alone, or ''; limit: the most sessions
@@ -8,20 +8,19 @@
 -- include: store/base
 -- include: api/access/session
 local sessions = args.key == '' and P .. 'sessions' or P .. 'key_sessions:' .. args.key
-local found = {}
-redis.call('ZREMRANGEBYSCORE', sessions, '-inf', text(NOW - tonumber(args.idle_us)))
-local ids = args.id ~= '' and { args.id } or redis.call('ZREVRANGE', sessions, 0, tonumber(args.limit) - 1)
+local idle_us, admin_idle_us = tonumber(args.idle_us), tonumber(args.admin_idle_us)
+local since = '(' .. text(NOW - idle_us)
+local count, found = redis.call('ZCOUNT', sessions, since, '+inf'), {}
+local ids = args.id ~= '' and { args.id }
+  or redis.call('ZREVRANGEBYSCORE', sessions, '+inf', since, 'LIMIT', 0, args.limit)
 for _, id in ipairs(ids) do
-  local session = P .. 'session:' .. id
-  local key, began_us, used_us, admin_used_us, address, agent, person, ends_us = unpack(redis.call('HMGET', session,
-    'key', 'began_us', 'used_us', 'admin_used_us', 'address', 'agent', 'person', 'ends_us'))
-  if not key then
-    redis.call('ZREM', sessions, id)
-  elseif ends_us and NOW >= tonumber(ends_us) then
-    end_session(id)
-  else
-    local as_admin = admin_used_us and NOW - tonumber(admin_used_us) < tonumber(args.admin_idle_us)
+  local key, as_admin, person = read_session(id, idle_us, admin_idle_us)
+  if key then
+    local began_us, used_us, address, agent =
+      unpack(redis.call('HMGET', P .. 'session:' .. id, 'began_us', 'used_us', 'address', 'agent'))
     found[#found + 1] = { id, key, began_us, used_us, as_admin and 1 or 0, address or '', agent or '', person or '' }
+  else
+    count = count - 1
   end
 end
-return { redis.call('ZCARD', sessions), unpack(found) }
+return { count, unpack(found) }

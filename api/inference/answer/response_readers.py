@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from api.http.server.client_connection import ClientConnection
 from api.inference.dialects.output import has_failed
 from config.settings import Settings
-from streams.cursor import LogCursor
+from store.errors import StokerError
+from streams.cursor import CursorState, LogCursor
 from streams.events import End, Event, decode, decode_all, is_end
 from streams.log import StreamLost
 from streams.subscriber import EventSubscriber
@@ -27,6 +28,21 @@ LOST = End(
     code="stream_lost",
     message="the platform can no longer follow this response, which may or may not have ended",
 )
+
+
+class StoreRefuses(StreamLost):
+    """Raised when no event can come, as Redis refuses all writes; `error` says so."""
+
+    def __init__(self, id: str, error: StokerError) -> None:
+        super().__init__(id)
+        self.error = error
+
+
+def end_of(failure: Exception) -> End:
+    """The end that a client gets in place of the events that do not come."""
+    if isinstance(failure, StoreRefuses):
+        return End("failed", code=failure.error.code, message=failure.error.message)
+    return LOST
 
 
 def longest_wait_s(settings: Settings) -> float:
@@ -84,6 +100,14 @@ class ResponseReader:
         for choice in self._choices:
             if choice.cursor is not None:
                 choice.cursor.on_failure(StreamLost(choice.cursor.id))
+
+    def refuse(self, error: StokerError) -> None:
+        """End the wait with an error for which no event can come. What still reads a log goes on."""
+        cursors = [choice.cursor for choice in self._choices if choice.cursor is not None]
+        states = {cursor.state for cursor in cursors}
+        if CursorState.LIVE in states and states <= {CursorState.LIVE, CursorState.CLOSED}:
+            for cursor in cursors:
+                cursor.on_failure(StoreRefuses(cursor.id, error))
 
     def end_choice(self, choice: ChoiceReader, data: bytes) -> None:
         """Take the encoded `End` of a choice."""
@@ -190,7 +214,7 @@ class WholeReader(ResponseReader):
         """
         logs = [decode_all(choice.entries) for choice in self._choices]
         if isinstance(self._failure, StreamLost):
-            logs[0].append(LOST)
+            logs[0].append(end_of(self._failure))
         elif self._failure is not None:
             raise self._failure
         return logs

@@ -12,7 +12,7 @@ from api.http import sse
 from api.http.frames import Frame
 from api.http.server.client_connection import NO_HEADERS, ClientConnection, Headers
 from api.inference.answer.rendered_event import render_event
-from api.inference.answer.response_readers import LOST, ChoiceReader, ResponseReader
+from api.inference.answer.response_readers import ChoiceReader, ResponseReader, end_of
 from api.inference.dialects.base import Framing, StreamRenderer
 from api.inference.dialects.choices import joined_end
 from api.inference.dialects.measurements import MEASUREMENT_HEADERS, measurement_headers
@@ -167,7 +167,7 @@ class StreamingReader(ResponseReader):
             self._early_failure = error
             self._end_wait()
         elif isinstance(error, StreamLost):
-            self._end(renderer.render(LOST))
+            self._end(renderer.render(end_of(error)))
         else:
             logger.error("a stream cannot be continued", exc_info=error)
             self.connection.abort()

@@ -12,7 +12,7 @@ from api.http.errors import error_from_end
 from api.http.frames import Frame
 from api.http.server.client_connection import NO_HEADERS, ClientConnection, Headers
 from api.inference.answer.file_streaming import FileRenderer, FileStreamingReader
-from api.inference.answer.response_readers import LOST, ChoiceReader
+from api.inference.answer.response_readers import ChoiceReader, end_of
 from api.inference.answer.streaming_reader import StreamedChoice
 from api.inference.dialects.base import Framing, StreamRenderer
 from api.inference.dialects.measurements import measurement_headers
@@ -111,7 +111,7 @@ class AudioReader(FileStreamingReader):
     def fail(self, error: Exception) -> None:
         """End the answer with an error: as a status, if it has not begun."""
         if self._held is not None:
-            self._refuse(LOST)
+            self._refuse(end_of(error))
         elif self._choices[0].renderer is not None and not self._has_events:
             self._cut()
         else:
@@ -122,7 +122,7 @@ class AudioReader(FileStreamingReader):
         if held is None:
             return
         if self._early_failure is not None:
-            self._refuse(LOST)
+            self._refuse(end_of(self._early_failure))
             return
         events = [event for _, kept in self._early for event in kept]
         end = decode(events[-1]) if events and is_end(events[-1]) else None

@@ -22,6 +22,7 @@ from governance.audit import AuditLog
 from store.async_connection import AsyncConnection
 from store.redis_connections import command_client
 from tests.conftest import ValkeyServer
+from tests.support.full_disk import refused_writes
 from tests.support.waiting import scaled
 
 OPERATOR = authority_of(Caller(Tenant("admin"), "normal", WITHOUT_KEY))
@@ -95,3 +96,68 @@ def test_uses_that_could_not_be_written_are_written_later(
     assert registry._store is not None
     assert registry._store.last_used([key.id]).keys() == {key.id}
     assert registry.used == set()
+
+
+def test_keys_are_followed_and_a_refused_write_of_their_uses_is_logged_once_while_redis_refuses_writes(
+    own_settings: Settings,
+    own_server: ValkeyServer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(registry_module, "POLL_S", 0.02)
+    monkeypatch.setattr(registry_module, "USES_S", 0.02)
+    caplog.set_level(logging.WARNING)
+    registry, _ = registry_of(replace(own_settings, tenants={"a": Tenant("a", api_keys_sha256=("0" * 64,))}))
+    (key,) = registry.configured.api_keys()
+    registry.used.add(key.id)
+    client = command_client(own_settings)
+    tries = 0
+    write = registry.write_uses
+
+    def counted() -> None:
+        nonlocal tries
+        tries += 1
+        write()
+
+    monkeypatch.setattr(registry, "write_uses", counted)
+
+    async def follow() -> None:
+        connection = AsyncConnection(own_settings)
+        with refused_writes(client, own_server.directory):
+            task = asyncio.create_task(registry.run(connection))
+            await until(lambda: tries > 3)
+            assert registry.used == {key.id}
+        await until(lambda: not registry.used)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await connection.close()
+
+    asyncio.run(follow())
+    assert caplog.text.count("the last uses of API keys are written later") == 1
+    assert "cannot be read again" not in caplog.text
+
+
+def test_keys_are_known_when_a_process_starts_while_redis_refuses_writes(
+    own_settings: Settings, own_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry_module, "POLL_S", 0.02)
+    kept = replace(own_settings, tenants={"a": Tenant("a", keep_texts=True)})
+    _, changes = registry_of(own_settings)
+    changes.add(OPERATOR, "first", {})
+    registry, _ = registry_of(kept)
+
+    async def follow() -> None:
+        connection = AsyncConnection(own_settings)
+        with refused_writes(command_client(own_settings), own_server.directory):
+            registry.read_if_possible()
+            assert registry.is_complete
+            assert "first" in registry.identities.tenants
+        task = asyncio.create_task(registry.run(connection))
+        await until(lambda: registry._allowed == ["a"])  # it is tried again
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await connection.close()
+
+    asyncio.run(follow())

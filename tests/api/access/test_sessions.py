@@ -6,6 +6,8 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,10 +16,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.access.session_store import ADMIN_IDLE_S, IDLE_S, LINK_S, MAX_SESSIONS, SessionStore
-from config.settings import Settings
+from config.settings import RedisSettings, Settings
 from config.version import version
 from tests.api.access.conftest import Process, error_of, services_of
 from tests.api.conftest import ADMIN_KEY, KEY
+from tests.conftest import ValkeyServer
+from tests.support.full_disk import refused_writes
 
 SESSION, MODELS, ADMIN_MODELS = "/v1/session", "/v1/models", "/v1/admin/models"
 OWN_PAGE = {"X-Stoker-UI": "1", "Sec-Fetch-Site": "same-origin"}
@@ -340,3 +344,58 @@ def test_a_platform_without_keys_asks_for_no_session(open_app: Flask) -> None:
     assert error_of(client.post(SESSION, json={"key": KEY}))[:2] == (409, "platform_open")
     assert error_of(client.post("/v1/session/links"))[:2] == (409, "platform_open")
     assert client.get(ADMIN_MODELS, headers={"Cookie": "stoker_session=x"}).status_code == 200
+
+
+@pytest.fixture
+def alone(start: Callable[..., Process], shared_settings: Settings, own_server: ValkeyServer) -> Process:
+    """An API process with a Redis of its own."""
+    return start(replace(shared_settings, redis=RedisSettings(own_server.url, "full")))
+
+
+@pytest.fixture
+def full(own_server: ValkeyServer) -> Callable[[], AbstractContextManager[None]]:
+    """What makes this Redis refuse writes in a block."""
+    return lambda: refused_writes(redis.Redis.from_url(own_server.url), own_server.directory)
+
+
+def test_a_session_is_read_and_not_renewed_while_redis_refuses_writes(
+    alone: Process, full: Callable[[], AbstractContextManager[None]]
+) -> None:
+    browser = browser_of(alone)
+    before = sign_in(browser, admin=True).json
+    later(alone, ADMIN_IDLE_S - 60)
+    with full():
+        assert browser.get(SESSION).json == before
+        assert browser.get(ADMIN_MODELS).status_code == 200
+        assert browser.get("/v1/admin/sessions").json["total"] == 1
+        assert browser.get("/v1/account/sessions").json["total"] == 1
+        assert error_of(browser.post(SESSION, json={"key": KEY}))[:2] == (503, "storage_full")
+        later(alone, 60)
+        assert error_of(browser.get(ADMIN_MODELS)) == (403, "admin_sign_in_required", None)
+        later(alone, IDLE_S)
+        assert error_of(browser.get(MODELS)) == (401, "session_ended", None)
+        assert browser.get(SESSION).json["signed_in"] is False
+    assert error_of(browser.get(MODELS)) == (401, "session_ended", None)
+
+
+def test_the_session_of_a_revoked_key_is_refused_as_such_while_redis_refuses_writes(
+    alone: Process, full: Callable[[], AbstractContextManager[None]]
+) -> None:
+    browser = browser_of(alone)
+    key = alone.post("/v1/admin/keys", json={"tenant": "one", "scopes": ["inference"]}).json
+    sign_in(browser, key["key"])
+    assert alone.delete(f"/v1/admin/keys/{key['id']}").status_code == 200
+    with full():
+        assert browser.get(MODELS).status_code == 401
+        assert browser.get(SESSION).json["signed_in"] is False
+
+
+def test_a_use_of_a_session_is_one_call_of_redis_while_it_takes_writes(
+    process: Process, browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_in(browser, admin=True)
+    scripts, calls = services_of(process)[SessionStore].scripts, []
+    run = scripts.run
+    monkeypatch.setattr(scripts, "run", lambda name, **given: (calls.append(name), run(name, **given))[1])
+    assert browser.get(SESSION).status_code == 200
+    assert calls == ["use_session"]

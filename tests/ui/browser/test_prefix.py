@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform
+from tests.ui.browser.conftest import is_problem
 from tests.ui.browser.prefix_proxy import PrefixProxy
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
@@ -25,7 +26,7 @@ def behind(chromium: Any, proxy: PrefixProxy) -> Iterator[Any]:
     problems: list[str] = []
     context = chromium.new_context()
     page = context.new_page()
-    page.on("console", lambda line: problems.append(line.text) if line.type in ("error", "warning") else None)
+    page.on("console", lambda line: problems.append(line.text) if is_problem(line) else None)
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("request", lambda one: None if one.url.startswith(proxy.url) else problems.append(one.url))
     yield page

@@ -1,4 +1,5 @@
 import { en } from '$lib/chat_text/en';
+import { doesAnswer, type ApiProblem } from '$lib/services/call';
 
 type Right = 'read' | 'operate' | 'admin' | 'governance';
 
@@ -20,6 +21,18 @@ interface FlushScope {
 function grouped(count: number): string {
 	return count.toLocaleString('en-GB');
 }
+
+/** Why the platform is not healthy, or takes no requests, by the `reason` of `/health`; another one is shown as it is. */
+const HEALTH: Record<string, string | undefined> = {
+	no_progress: 'the engines of all loaded models, or their workers, hang',
+	out_of_memory: 'no model is served, and one failed as its device has too little memory',
+	all_models_failed: 'no model is served, and at least one failed',
+	starting: 'no enabled model has been loaded yet',
+	draining: 'all workers are drained, or the API shuts down',
+	queue_saturated: 'the queues of all models that are served are full',
+	storage_unavailable: 'Redis cannot be reached',
+	storage_full: 'Redis accepts no writes, as its memory or its disk is full'
+};
 
 /** All words of the pages for operators; those that they share with the chat are in `chat_text`. */
 export const text = {
@@ -53,9 +66,13 @@ export const text = {
 	common: {
 		loading: 'Reading from the platform',
 		...en.common,
-		stale: (since: Date | undefined, reason: string | undefined) =>
-			`The connection was lost${since ? ` at ${since.toLocaleTimeString('en-GB')}` : ''}. ` +
-			`What you see may be old; connecting again.${reason ? ` (${reason})` : ''}`,
+		stale: (since: Date | undefined, problem: ApiProblem | undefined) => {
+			const at = since?.toLocaleTimeString('en-GB');
+			return problem && doesAnswer(problem)
+				? `The platform answers, but refuses: ${problem.message.replace(/\.$/, '')}. What you see ${at ? `is of ${at}` : 'may be old'}; asking again.`
+				: `The connection was lost${at ? ` at ${at}` : ''}. What you see may be old; connecting again.` +
+					(problem ? ` (${problem.message})` : '');
+		},
 		unknown: 'unknown',
 		none: 'none',
 		asCurl: 'As curl',
@@ -1534,8 +1551,8 @@ export const text = {
 		healthy: 'The platform is healthy.',
 		problems: (count: number) =>
 			`The platform answers requests, and ${count === 1 ? 'one thing needs' : `${count} things need`} an operator.`,
-		unhealthy: (reason: string) => `The platform is not healthy: ${reason}`,
-		notReady: (reason: string) => `The platform takes no new requests: ${reason}.`,
+		unhealthy: (reason = 'unknown') => `The platform is not healthy: ${HEALTH[reason] ?? reason}`,
+		notReady: (reason: string) => `The platform takes no new requests: ${HEALTH[reason] ?? reason}.`,
 		saturated: (count: number) =>
 			count === 1
 				? 'The queue of one model has reached queue.saturated_at: once it is full, its requests are refused.'
@@ -1548,16 +1565,6 @@ export const text = {
 		mayNot: 'This session may not see the rest of this page.',
 		signInAsAnother: 'Sign in with another key',
 		signInFor: 'to see what runs, what changed lately and what needs an operator.',
-		reasons: {
-			no_progress: 'the engines of all loaded models, or their workers, hang',
-			out_of_memory: 'no model is served, and one failed as its device has too little memory',
-			all_models_failed: 'no model is served, and at least one failed',
-			starting: 'no enabled model has been loaded yet',
-			draining: 'all workers are drained, or the API shuts down',
-			queue_saturated: 'the queues of all models that are served are full',
-			storage_unavailable: 'Redis cannot be reached',
-			storage_full: 'Redis accepts no writes, as its memory or its disk is full'
-		},
 		needsOperator: 'Needs an operator',
 		nothingToDo: 'Nothing needs an operator: no alert fires unacknowledged, no model has failed, no replica or worker is lost, no proposal waits, no worker is drained.',
 		allAcknowledged: (count: number) =>

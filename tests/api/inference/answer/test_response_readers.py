@@ -19,6 +19,7 @@ from api.inference.chat import dialect as chat
 from api.inference.dialects.base import Dialect, ResponseMetadata
 from api.inference.responses import dialect as responses
 from config.settings import ApiSettings, Settings
+from store.errors import StorageFull
 from streams.events import End, Event, TextDelta
 from streams.log import PAGE
 from streams.subscriber import EventSubscriber
@@ -427,3 +428,38 @@ async def test_a_whole_reader_of_a_lost_response_ends_with_the_loss() -> None:
     assert reader.done.done()
     assert reader.logs() == [[LOST]]
     assert not reader.has_ended
+
+
+# ---- a store that refuses writes
+
+
+@on_loop
+async def test_a_wait_ends_with_the_refusal_of_the_store_when_it_is_ended() -> None:
+    streamed, waiting = streaming(), whole()
+    streamed.begin()
+    streamed.append(TextDelta("Hel"))
+    for exchange in (streamed, waiting):
+        exchange.reader.refuse(StorageFull("the disk is full"))
+        assert exchange.reader.done.done()
+        assert not exchange.reader.has_ended
+        assert exchange.subscriber.open_responses() == 0
+    assert b"event: response.failed" in streamed.client.body
+    assert b"the disk is full" in streamed.client.body
+    assert streamed.client.is_ended
+    assert isinstance(waiting.reader, WholeReader)
+    assert waiting.reader.logs() == [[End("failed", code="storage_full", message="the disk is full")]]
+
+
+@on_loop
+async def test_a_reader_that_still_reads_its_log_goes_on_when_waits_are_ended() -> None:
+    exchange = streaming()
+    exchange.begin()
+    exchange.append(TextDelta("Hel"), END, is_copied=False)
+    cursor = exchange.reader._choices[0].cursor
+    assert cursor is not None
+    cursor.catch_up()
+    exchange.reader.refuse(StorageFull("the disk is full"))
+    assert not exchange.reader.done.done()
+    await exchange.caught_up()
+    assert exchange.reader.has_ended
+    assert b"the disk is full" not in exchange.client.body

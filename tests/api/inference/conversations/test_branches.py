@@ -357,7 +357,20 @@ def test_conversation_of_an_older_platform_is_read_listed_and_continued(
     client.sadd(own, id)
     first, second = items_of(http, id)
     assert (first["parent_id"], second["parent_id"]) == (None, first["id"])
-    assert [one["id"] for one in http.get("/v1/conversations").json["data"]] == [id]
+    later = new(http)  # converts what was there
+    order = [one["id"] for one in http.get("/v1/conversations").json["data"]]
+    assert order == [later, id]
+    client.delete(own)
+    client.sadd(own, *order)
+    listed = http.get("/v1/conversations?limit=1").json
+    rest = http.get(f"/v1/conversations?limit=1&after={later}").json
+    assert [(page["data"][0]["id"], page["has_more"]) for page in (listed, rest)] == [
+        (later, True),
+        (id, False),
+    ]
+    assert http.get("/v1/conversations").json["quota"]["conversations"] == 2
+    assert http.get("/v1/conversations?after=conv_0").status_code == 400
+    assert client.type(own) == "set", "a reading changes nothing"
     assert http.delete(f"/v1/conversations/{id}/items/{first['id']}").status_code == 200
     asked = ask(http, id, "c")
     assert messages_of(fakes, asked) == (message("user", "b"), message("user", "c"))

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from tests.support.waiting import wait_until
-from tests.ui.browser.conftest import wait_in_page
+from tests.ui.browser.conftest import is_problem, wait_in_page
 
 SIGN_IN = """async ([key]) => {
     const body = JSON.stringify({ key });
@@ -199,7 +199,7 @@ class ChatPage:
     # ---- tripwires
 
     def _note_line(self, line: Any) -> None:
-        if line.type in ("error", "warning"):
+        if is_problem(line):
             self.problems.append(f"{line.text} ({line.location['url']})")
 
     def _note_request(self, request: Any) -> None:

@@ -106,6 +106,11 @@ export const de: ChatText = {
 		},
 		offline:
 			'Die Plattform ist nicht erreichbar. Sie können lesen, was in diesem Browser ist, und senden, sobald sie wieder erreichbar ist.',
+		unhealthy: {
+			storage_full:
+				'Die Plattform nimmt keine neuen Anfragen an, da ihr Speicher oder ihre Festplatte voll ist. Ein Administrator muss Platz schaffen.',
+			others: 'Die Plattform hat zurzeit eine Störung: Anfragen können scheitern. Administratoren sehen den Grund auf der Seite Overview.'
+		},
 		storageFull:
 			'Der Browser hat keinen Platz mehr: Die letzten Änderungen gehen verloren, wenn diese Seite geschlossen wird. Exportieren oder löschen Sie Unterhaltungen.',
 		storageRefused:

@@ -104,6 +104,10 @@ export const en = {
 			exported: 'Last change'
 		},
 		offline: 'The platform cannot be reached. You can read what is in this browser; sending works when it is back.',
+		unhealthy: {
+			storage_full: 'The platform takes no new requests, as its memory or its disk is full. An administrator has to free some.',
+			others: 'The platform has a fault at present: requests may fail. Its administrators see the reason on the page Overview.'
+		},
 		storageFull: 'The browser has no space left: the latest changes are lost when this page is closed. Export or delete conversations.',
 		storageRefused: 'This browser does not store anything for this page (is it a private window?): conversations are lost when the page is closed.',
 		outdated: 'There is a newer version of this page.',

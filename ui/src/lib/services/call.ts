@@ -48,6 +48,11 @@ export function problemOf(response: Response, body: unknown): ApiProblem {
 	);
 }
 
+/** Whether a problem is a refusal by the platform: neither a lost connection nor the page of a reverse proxy that has lost it. */
+export function doesAnswer({ code }: ApiProblem): boolean {
+	return code !== 'unreachable' && !code.startsWith('http_');
+}
+
 /** Any error that a call may raise, as a problem; another one is a mistake of the pages, and is raised again. */
 export function asProblem(error: unknown): ApiProblem {
 	if (error instanceof ApiProblem) return error;

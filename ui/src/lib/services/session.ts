@@ -1,5 +1,6 @@
 import { api, API_ROOT } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
+import { doesAnswer, problemOf } from '$lib/services/call';
 
 export type Session = components['schemas']['SessionObject'];
 /** With what the provider sent the browser back. */
@@ -10,10 +11,13 @@ export function mayAskModels({ open, scopes }: Session): boolean {
 	return open || scopes.includes('inference');
 }
 
-/** Whose session this browser has. Null if the API does not answer. */
-export async function readSession(): Promise<Session | null> {
+/** Whose session this browser has. Returns the message of a refusal, null if the API does not answer. */
+export async function readSession(): Promise<Session | string | null> {
 	try {
-		return (await api.GET('/v1/session')).data ?? null;
+		const { data, error, response } = await api.GET('/v1/session');
+		if (data) return data;
+		const problem = problemOf(response, error);
+		return doesAnswer(problem) ? problem.message : null;
 	} catch {
 		return null;
 	}

@@ -3,9 +3,11 @@ import { beginAtProvider, mayAskModels, readSession, signIn, signOut, type Refus
 /** What an action may need: a scope of keys, which roles have, too. */
 export type Right = 'read' | 'operate' | 'admin' | 'governance';
 
-/** The session of this browser. `current` is undefined until it was read, and null while the API does not answer. */
+/** The session of this browser. `current` is undefined until it was read, and null while the API does not answer or refuses to. */
 class SessionStore {
 	current: Session | null | undefined = $state();
+	/** Why the API refuses to answer whose session it is; undefined while it answers, or cannot be reached. */
+	refusal: string | undefined = $state();
 	/** How often it was read: it grows also when nothing has changed. */
 	readings = $state(0);
 	/** How often somebody has signed in here: what was refused before is asked for again. */
@@ -43,9 +45,10 @@ class SessionStore {
 		const call = ++this.#latest;
 		const found = await readSession();
 		if (call !== this.#latest) return;
-		this.current = found;
-		if (found) this.#noteEnd(found);
-		if (found?.signed_in) this.isLeaving = false; // a sign-in in another tab
+		this.refusal = typeof found === 'string' ? found : undefined;
+		this.current = typeof found === 'string' ? null : found;
+		if (this.current) this.#noteEnd(this.current);
+		if (this.current?.signed_in) this.isLeaving = false; // a sign-in in another tab
 		this.readings += 1;
 		this.#beKnown();
 	}
@@ -70,6 +73,7 @@ class SessionStore {
 		this.#latest += 1;
 		this.current = answer;
 		this.#noteEnd(answer);
+		this.refusal = undefined;
 		this.isLeaving = false;
 		this.signIns += 1;
 		this.#beKnown();

@@ -22,6 +22,24 @@ local function main_fields(id, further)
   return reply
 end
 
+-- Return the ids of a tenant's conversations in the set of an older platform, the latest one first.
+local function conversations_of_set(key)
+  local ids, created_us = {}, {}
+  for _, id in ipairs(redis.call('SMEMBERS', key)) do
+    created_us[id] = tonumber(redis.call('HGET', conversation_key(id), 'created_us'))
+    if created_us[id] then ids[#ids + 1] = id end
+  end
+  table.sort(ids, function(one, other) return created_us[one] > created_us[other] end)
+  return ids
+end
+
+-- Return how many ids are before this one in a list; nil if it is not there.
+local function place_in(ids, id)
+  for at, other in ipairs(ids) do
+    if other == id then return at - 1 end
+  end
+end
+
 -- Return the key of a tenant's conversations, by the time of their last change. An older platform had a set there.
 local function own_conversations(tenant)
   local key = P .. 'tenant_conversations:' .. tenant

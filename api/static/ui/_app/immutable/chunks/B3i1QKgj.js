@@ -1,1 +1,0 @@
-import{p as c,o as i,q as l,S as m,ae as p,g as h,R as d,v as u,w,z as _,C as f,D as v}from"./CgfCBlSn.js";var x=v('<span dir="auto"> </span>');function S(e,s){c(s,!0);const t=16,n=f(()=>s.name.length<=t);var a=x(),r=i(a,!0);l(o=>{d(a,1,o),u(r,s.name),a.dir=a.dir},[()=>m(p(h(n)?"whitespace-nowrap":"inline-block min-w-[16ch] wrap-anywhere",s.class))]),w(e,a),_()}export{S as N};

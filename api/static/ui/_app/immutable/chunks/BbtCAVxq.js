@@ -1,1 +1,0 @@
-import"./X3UGo_kN.js";

@@ -1,1 +1,0 @@
-import{s as c,U as r,aL as l,d as u,g as s,b1 as n}from"./CgfCBlSn.js";import{v as i,q as f}from"./CY4ekplX.js";function v(t){let e=c(i(r.url.search,t));return l(({to:a})=>{a&&u(e,i(a.url.search,t))}),{get value(){return s(e)},set value(a){u(e,{...a}),delete s(e).refused;const o=f(s(e),t,location.search);n(`${location.pathname}${o}${location.hash}`,r.state)}}}export{v as u};

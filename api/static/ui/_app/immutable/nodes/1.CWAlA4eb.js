@@ -1,1 +1,0 @@
-import{p as f,i as h,q as v,w as l,z as u,D as _,o as r,k as c,v as e,U as s}from"../chunks/CgfCBlSn.js";var g=_("<h1> </h1> <p> </p>",1);function d(o,p){f(p,!0);var a=g(),t=h(a),i=r(t,!0),m=c(t,2),n=r(m,!0);v(()=>{e(i,s.status),e(n,s.error?.message)}),l(o,a),u()}export{d as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/X3UGo_kN.js";export{m as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/X3UGo_kN.js";export{e as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/CwGFznVq.js";export{e as component};

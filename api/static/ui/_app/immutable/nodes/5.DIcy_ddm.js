@@ -1,1 +1,0 @@
-import{Q as n,i as s,a0 as i,w as m}from"../chunks/CgfCBlSn.js";import{A as p}from"../chunks/X3UGo_kN.js";function f(o,r){p(o,{children:(t,d)=>{var a=n(),e=s(a);i(e,()=>r.children),m(t,a)},$$slots:{default:!0}})}export{f as component};

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/tr-pIQtN.js";export{m as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BR2kOquN.js";export{m as component};
