@@ -75,7 +75,7 @@ def alert_lines(listed: Json) -> list[str]:
 def _is_late(listed: Json) -> bool:
     """Whether the rules were not evaluated lately, so that what fires now is not known."""
     at = listed["evaluated_at"]
-    return at is None or time.time() - at > LATE_S
+    return at is None or listed["now"] - at > LATE_S
 
 
 def _table(listed: Json, at: float) -> list[str]:

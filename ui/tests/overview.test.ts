@@ -243,7 +243,8 @@ test('nothing is known to need an operator while a source of it cannot be read',
 });
 
 test('an evaluation is late after a minute, and if there was none', () => {
-	expect([isLate(1_000, 1_060), isLate(1_000, 1_061), isLate(null, 1_000)]).toEqual([false, true, true]);
+	const late = (evaluated_at: number | null, now: number) => isLate({ evaluated_at, now });
+	expect([late(1_000, 1_060), late(1_000, 1_061), late(null, 1_000)]).toEqual([false, true, true]);
 });
 
 test('what was acknowledged is counted once', () => {

@@ -98,6 +98,7 @@ class AlertList(marshmallow.Schema):
     """All rules, in the order of the table in `deploy/alerts.yml`."""
 
     object = fields.String(required=True, metadata={"enum": ["list"]})
+    now = fields.Float(**_described("The time of the answer, by Redis' clock, in unix seconds."))
     evaluated_at = fields.Float(
         **_nullable("When the rules were evaluated, in unix seconds: each 15 s. Null before the first time.")
     )

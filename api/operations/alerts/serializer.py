@@ -18,6 +18,7 @@ def serialize_alerts(states: AlertStates) -> Json:
     data = [serialize_alert(rule, states) for rule in RULES]
     return {
         "object": "list",
+        "now": states.now,
         "evaluated_at": states.evaluated_at,
         "unacknowledged": sum(one["state"] == "firing" and not one["acknowledged"] for one in data),
         "data": data,

@@ -2512,6 +2512,7 @@ export interface components {
         AlertList: {
             data: components["schemas"]["AlertObject"][];
             evaluated_at: number | null;
+            now: number;
             /** @enum {string} */
             object: "list";
             unacknowledged: number;

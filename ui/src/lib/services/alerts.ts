@@ -33,7 +33,7 @@ export function isNews({ state, acknowledged }: Alert): boolean {
 /** The rules are evaluated each 15 s: so old, in seconds, an evaluation is late. */
 const LATE_S = 60;
 
-/** Whether the rules were not evaluated lately, so that what fires now is not known. `at` and `now` are Unix seconds. */
-export function isLate(at: number | null, now: number): boolean {
+/** Whether the rules were not evaluated lately, so that what fires now is not known. */
+export function isLate({ evaluated_at: at, now }: Pick<Alerts, 'evaluated_at' | 'now'>): boolean {
 	return at === null || now - at > LATE_S;
 }

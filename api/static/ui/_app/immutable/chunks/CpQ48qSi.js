@@ -1,0 +1,1 @@
+import"./3FEtdDS8.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CwGFznVq.js";export{m as component};

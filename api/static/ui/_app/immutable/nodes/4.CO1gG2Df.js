@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/CwGFznVq.js";export{e as component};

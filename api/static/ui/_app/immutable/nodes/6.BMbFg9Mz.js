@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/tr-pIQtN.js";export{m as component};
