@@ -11,5 +11,8 @@ local model, worker, state, operation, call, override =
 if state == 'starting' and call == args.call then return { model, override, operation } end
 if state ~= 'assigned' or worker ~= args.worker then return nil end
 redis.call('HSET', key, 'state', 'starting', 'call', args.call)
-if operation ~= '' then redis.call('HSET', P .. 'operation:' .. operation, 'status', 'running') end
+-- an operation that failed with another replica stays failed
+if operation ~= '' and redis.call('HEXISTS', P .. 'operation:' .. operation, 'finished_us') == 0 then
+  redis.call('HSET', P .. 'operation:' .. operation, 'status', 'running')
+end
 return { model, override, operation }

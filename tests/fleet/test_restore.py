@@ -20,6 +20,16 @@ pytestmark = pytest.mark.rule("beyond/a-load-restores")
 
 
 @pytest.fixture
+def two_lost(platform: SimulatedPlatform) -> SimulatedPlatform:
+    """Alpha was loaded on w1, w2 and w3, and the engines on w1 and w2 crashed."""
+    platform.register("w3")
+    first, second, _ = platform.load(replicas=3)
+    platform.crash(first, "w1")
+    platform.crash(second, "w2")
+    return platform
+
+
+@pytest.fixture
 def pair(platform: SimulatedPlatform) -> SimulatedPlatform:
     """Alpha was loaded on w1 and w2, one slot each, and the engine on w2 crashed."""
     platform.load(slots=1, replicas=2)
@@ -123,12 +133,9 @@ def test_a_restore_replaces_replicas_that_were_lost_with_their_workers_too(
 
 
 def test_a_replica_that_does_not_start_fails_the_restore_and_the_others_serve(
-    platform: SimulatedPlatform,
+    two_lost: SimulatedPlatform,
 ) -> None:
-    platform.register("w3")
-    first, second, _ = platform.load(replicas=3)
-    platform.crash(first, "w1")
-    platform.crash(second, "w2")
+    platform = two_lost
     outcome = platform.fleet.load("alpha")
     failing, other = outcome.assignments
     for item in outcome.assignments:
@@ -145,11 +152,20 @@ def test_a_replica_that_does_not_start_fails_the_restore_and_the_others_serve(
     assert (row.state, row.loaded_replicas, row.code) == ("loaded", 2, "load_failed")
 
 
-def test_a_restore_of_two_replicas_ends_when_both_are_up(platform: SimulatedPlatform) -> None:
-    platform.register("w3")
-    first, second, _ = platform.load(replicas=3)
-    platform.crash(first, "w1")
-    platform.crash(second, "w2")
+def test_a_restore_that_has_failed_stays_failed_when_another_replica_of_it_starts(
+    two_lost: SimulatedPlatform,
+) -> None:
+    outcome = two_lost.fleet.load("alpha")
+    failing, other = outcome.assignments
+    two_lost.register(failing.worker)
+    assert operation_of(two_lost, outcome).status == "failed", "its worker was restarted"
+    two_lost.starting(other.replica, other.worker)
+    assert operation_of(two_lost, outcome).status == "failed"
+    assert two_lost.up(other.replica, other.worker), "it may serve, although the operation has failed"
+
+
+def test_a_restore_of_two_replicas_ends_when_both_are_up(two_lost: SimulatedPlatform) -> None:
+    platform = two_lost
     outcome = platform.fleet.load("alpha")
     for item, status in zip(outcome.assignments, ("running", "completed"), strict=True):
         platform.starting(item.replica, item.worker)

@@ -260,7 +260,9 @@ def without_zeros(counts: Counter[str]) -> dict[str, int]:
 
 def no_attempt_extends_the_deadline_of_the_first(now: Snapshot) -> None:
     for id in now.with_status("running"):
-        assert int(now.one("deadlines")[id]) == int(now.jobs[id]["run_by_us"]), id
+        job, deadline = now.jobs[id], int(now.one("deadlines")[id])
+        # its worker has a moment to end a run whose time is over
+        assert deadline == int(job["run_by_us"]) or ("late" in job and deadline > int(job["run_by_us"])), id
         assert now.history.run_by.setdefault(id, now.jobs[id]["run_by_us"]) == now.jobs[id]["run_by_us"]
 
 
