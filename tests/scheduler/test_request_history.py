@@ -257,6 +257,17 @@ def test_the_tenant_that_was_silent_longest_makes_room_for_the_1001st(platform: 
     assert "silent" not in bytes_of_all(platform)
 
 
+def test_a_tenant_whose_record_came_too_late_to_be_kept_is_forgotten(platform: SimulatedPlatform) -> None:
+    end_late = "late alpha normal completed - stop 1 5 7 3 1 {}"
+    platform.client.xadd(f"{platform.prefix}ended", {"e": end_late, "r": "late-1 1 1 1 chat w1 alpha#1 - - "})
+    platform.expire()
+    assert bytes_of_all(platform) == {"late": 0, "@all": 0}
+    platform.advance_time(platform.settings.history.retention_s + 1)
+    platform.expire()  # it only extends leases, after so long a time
+    write_ends(platform, "acme", 1)
+    assert bytes_of_all(platform).keys() == {"acme", "@all"}
+
+
 def test_a_record_is_kept_for_a_week(platform: SimulatedPlatform) -> None:
     week_s = platform.settings.history.retention_s
     assert week_s == 7 * 86400

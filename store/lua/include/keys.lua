@@ -2,7 +2,11 @@
 -- KEYS[1] is the prefix of all keys ("{stoker}:"; its hash tag keeps them in one slot of a cluster).
 local P = KEYS[1]
 
-local function text(number) return string.format('%.0f', number) end
+-- A number without a fraction; Redis does not read the negative zero of Lua.
+local function text(number)
+  local digits = string.format('%.0f', number)
+  return digits == '-0' and '0' or digits
+end
 
 local function job_key(id) return P .. 'job:' .. id end
 local function log_key(id) return P .. 'log:' .. id end

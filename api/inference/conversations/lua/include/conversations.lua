@@ -181,6 +181,7 @@ local function drop_conversation(id)
   redis.call('ZREM', own_conversations(tenant), id)
   if person then redis.call('ZREM', person_conversations_key(tenant, person), id) end
   redis.call('UNLINK', key)
-  redis.call('HINCRBY', sums, '@all', '-' .. bytes)
-  if redis.call('HINCRBY', sums, tenant, '-' .. bytes) <= 0 then redis.call('HDEL', sums, tenant) end
+  local freed = text(-tonumber(bytes))
+  redis.call('HINCRBY', sums, '@all', freed)
+  if redis.call('HINCRBY', sums, tenant, freed) <= 0 then redis.call('HDEL', sums, tenant) end
 end
