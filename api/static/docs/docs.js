@@ -97,7 +97,7 @@ const changes = {
 
 const page = SwaggerUIBundle({
 	url: addresses.document,
-	domNode: document.getElementById('operations'),
+	domNode: document.getElementById('swagger'),
 	presets: [SwaggerUIBundle.presets.apis],
 	plugins: [changes],
 	layout: 'BaseLayout',
