@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import marshmallow
 from marshmallow import fields
 
+from api.http.answer_fields import described
 from api.http.strict_fields import BooleanField, EnumField, IntegerField, ListField, NumberField, StringField
 from api.http.strict_schema import SchemaMismatch, StrictSchema
 from config.api_keys import KEY_SCOPES
@@ -117,10 +116,6 @@ class KeyBody(KeyFields):
     tenant = StringField("Its tenant.", required=True, max_length=64, pattern=TENANT_NAME, example="acme")
 
 
-def _described(description: str, **more: object) -> dict[str, Any]:
-    return {"description": description, **more}
-
-
 class TenantObject(marshmallow.Schema):
     """A tenant. A limit that is null is that of the configuration for all tenants; null is no budget."""
 
@@ -142,22 +137,22 @@ class TenantObject(marshmallow.Schema):
     may_load = fields.Boolean(required=True)
     comfyui_workflows = fields.Boolean(required=True)
     keep_texts = fields.Boolean(required=True)
-    keys = fields.Integer(required=True, metadata=_described("How many keys it has."))
+    keys = fields.Integer(required=True, metadata=described("How many keys it has."))
     is_configured = fields.Boolean(
-        required=True, metadata=_described("Whether the configuration has it; then no command removes it.")
+        required=True, metadata=described("Whether the configuration has it; then no command removes it.")
     )
     configured = fields.List(
         fields.String(),
         required=True,
-        metadata=_described("The fields that the configuration sets; no command changes them."),
+        metadata=described("The fields that the configuration sets; no command changes them."),
     )
     ignored = fields.List(
         fields.String(),
         required=True,
-        metadata=_described("Of these, the fields that a command had set before: they have no effect."),
+        metadata=described("Of these, the fields that a command had set before: they have no effect."),
     )
     created_at = fields.Float(
-        required=True, allow_none=True, metadata=_described("When a command made or changed it first.")
+        required=True, allow_none=True, metadata=described("When a command made or changed it first.")
     )
 
 
@@ -169,18 +164,18 @@ class KeyObject(marshmallow.Schema):
     tenant = fields.String(required=True)
     scopes = fields.List(fields.String(metadata={"enum": list(KEY_SCOPES)}), required=True)
     models = fields.List(
-        fields.String(), required=True, allow_none=True, metadata=_described("Null: all models.")
+        fields.String(), required=True, allow_none=True, metadata=described("Null: all models.")
     )
     label = fields.String(required=True)
-    hint = fields.String(required=True, metadata=_described("The last characters of the key."))
+    hint = fields.String(required=True, metadata=described("The last characters of the key."))
     created_at = fields.Float(required=True, allow_none=True)
     expires_at = fields.Float(required=True, allow_none=True)
     has_expired = fields.Boolean(required=True)
     last_used_at = fields.Float(
-        required=True, allow_none=True, metadata=_described("To two seconds; null: never.")
+        required=True, allow_none=True, metadata=described("To two seconds; null: never.")
     )
     is_configured = fields.Boolean(
-        required=True, metadata=_described("Whether it is in the configuration; then no command changes it.")
+        required=True, metadata=described("Whether it is in the configuration; then no command changes it.")
     )
 
 
@@ -196,7 +191,7 @@ class Page(marshmallow.Schema):
     object = fields.String(required=True, metadata={"enum": ["list"]})
     has_more = fields.Boolean(required=True)
     first_id = fields.String(required=True, allow_none=True)
-    last_id = fields.String(required=True, allow_none=True, metadata=_described("The next page's `after`."))
+    last_id = fields.String(required=True, allow_none=True, metadata=described("The next page's `after`."))
 
 
 class TenantList(Page):
@@ -204,7 +199,7 @@ class TenantList(Page):
 
     needs_proposal = fields.Boolean(
         required=True,
-        metadata=_described("Whether changes of tenants and keys need the signatures of a proposal."),
+        metadata=described("Whether changes of tenants and keys need the signatures of a proposal."),
     )
     data = fields.List(fields.Nested(TenantObject), required=True)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import marshmallow
 from marshmallow import fields
 
+from api.http.answer_fields import described
 from api.operations.flush_schema import FlushScopeObject
 from api.operations.load_constraints_schema import ConstraintField, PairPresets
 from api.operations.models_schema import STATES
@@ -26,26 +25,22 @@ STATE = {
 }
 
 
-def _described(description: str, **more: object) -> dict[str, Any]:
-    return {"description": description, **more}
-
-
 class Capabilities(marshmallow.Schema):
     """The capabilities of a model."""
 
     modalities = fields.List(
         fields.String(),
         required=True,
-        metadata=_described("The input types: `text`, and `image` and `audio` if it accepts them."),
+        metadata=described("The input types: `text`, and `image` and `audio` if it accepts them."),
     )
     multi_turn = fields.Boolean(
         required=True,
-        metadata=_described("Whether it accepts a conversation, or a single user message only."),
+        metadata=described("Whether it accepts a conversation, or a single user message only."),
     )
     thinking_modes = fields.List(
         fields.String(),
         required=True,
-        metadata=_described("The values of `thinking` that it accepts."),
+        metadata=described("The values of `thinking` that it accepts."),
     )
 
 
@@ -53,25 +48,25 @@ class ModelResources(marshmallow.Schema):
     """The requests per replica and the memory estimate of a model."""
 
     configured_target_inflight = fields.Integer(
-        required=True, metadata=_described("Concurrent requests per replica, as configured.")
+        required=True, metadata=described("Concurrent requests per replica, as configured.")
     )
     effective_target_inflight = fields.Integer(
         required=True,
-        metadata=_described(
+        metadata=described(
             "The value in effect: the slots of the loaded engines, bounded by the worker's threads."
         ),
     )
     vram_estimate_mib = fields.Integer(
         required=True,
         allow_none=True,
-        metadata=_described(
+        metadata=described(
             "Memory of that number of replicas together, in MiB; main memory on a CPU worker."
         ),
     )
     vram_estimate_replica_count = fields.Integer(required=True)
     vram_estimate_source = fields.String(
         required=True,
-        metadata=_described(
+        metadata=described(
             "Measured at the last load, computed from the model's files, or unknown.",
             enum=list(ESTIMATE_SOURCES),
         ),
@@ -82,18 +77,18 @@ class LastLoadObject(marshmallow.Schema):
     """The settings of the last load that was asked for by request."""
 
     replicas = fields.Integer(
-        required=True, allow_none=True, metadata=_described("Null: the configured number.")
+        required=True, allow_none=True, metadata=described("Null: the configured number.")
     )
     override = fields.Dict(
-        required=True, metadata=_described("As it was asked for: it can be sent again. A present key counts.")
+        required=True, metadata=described("As it was asked for: it can be sent again. A present key counts.")
     )
-    at = fields.Float(required=True, metadata=_described("The time of the request, in unix seconds."))
+    at = fields.Float(required=True, metadata=described("The time of the request, in unix seconds."))
 
 
 class ScalingObject(marshmallow.Schema):
     """The bounds between which the number of replicas follows the load of a model."""
 
-    min = fields.Integer(required=True, metadata=_described("Replicas with which the load in effect began."))
+    min = fields.Integer(required=True, metadata=described("Replicas with which the load in effect began."))
     max = fields.Integer(required=True)
 
 
@@ -102,9 +97,9 @@ class MemoryParts(marshmallow.Schema):
 
     weights_mib = fields.Integer(required=True)
     cache_mib = fields.Integer(
-        required=True, metadata=_described("The cache of the requests of all its slots.")
+        required=True, metadata=described("The cache of the requests of all its slots.")
     )
-    other_mib = fields.Integer(required=True, metadata=_described("Buffers, and the engine itself."))
+    other_mib = fields.Integer(required=True, metadata=described("Buffers, and the engine itself."))
 
 
 class AdminModel(ModelResources):
@@ -112,94 +107,92 @@ class AdminModel(ModelResources):
 
     name = fields.String(required=True)
     resolved_backend = fields.String(required=True)
-    configured_enabled = fields.Boolean(required=True, metadata=_described("`enabled` in the configuration."))
+    configured_enabled = fields.Boolean(required=True, metadata=described("`enabled` in the configuration."))
     runtime_state = fields.String(required=True, metadata=STATE)
     is_loaded = fields.Boolean(required=True)
     replicas = fields.Integer(
-        required=True, metadata=_described("Replicas of the load in effect, or of the next one.")
+        required=True, metadata=described("Replicas of the load in effect, or of the next one.")
     )
     replica_max = fields.Integer(required=True)
     scaling = fields.Nested(
         ScalingObject,
         required=True,
         allow_none=True,
-        metadata=_described("Null: the number of replicas does not follow the load."),
+        metadata=described("Null: the number of replicas does not follow the load."),
     )
-    loaded_replicas = fields.Integer(required=True, metadata=_described("Replicas that accept requests."))
-    inflight_requests = fields.Integer(required=True, metadata=_described("Requests with a slot."))
-    queue_depth = fields.Integer(required=True, metadata=_described("Requests that wait for a slot."))
+    loaded_replicas = fields.Integer(required=True, metadata=described("Replicas that accept requests."))
+    inflight_requests = fields.Integer(required=True, metadata=described("Requests with a slot."))
+    queue_depth = fields.Integer(required=True, metadata=described("Requests that wait for a slot."))
     runtime_inflight = fields.Integer(
-        required=True, metadata=_described("Requests that the engines of all replicas are processing.")
+        required=True, metadata=described("Requests that the engines of all replicas are processing.")
     )
     dynamic = fields.Boolean(
         required=True,
-        metadata=_described(
+        metadata=described(
             "Whether the configuration does not name it: its unload removes it, unless it is `registered`."
         ),
     )
     registered = fields.Boolean(
         required=True,
-        metadata=_described("Whether it was added (`POST /v1/admin/models`): it stays until it is removed."),
+        metadata=described("Whether it was added (`POST /v1/admin/models`): it stays until it is removed."),
     )
     origin = fields.Dict(
         keys=fields.String(),
         values=fields.String(),
         required=True,
         allow_none=True,
-        metadata=_described(
+        metadata=described(
             "Of a dynamic model: `kind` (`path` or `hub`), `file`, `files` (a digest of its weights),"
             " and the `repository` and `revision` of a hub."
         ),
     )
-    last_error = fields.String(required=True, allow_none=True, metadata=_described("For operators."))
+    last_error = fields.String(required=True, allow_none=True, metadata=described("For operators."))
     last_error_code = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described(
+        metadata=described(
             "Why it failed: `load_failed`, `out_of_memory`, `load_timeout`, `load_interrupted`,"
             " `insufficient_memory`, `no_worker`, `engine_crashed`, `engine_stalled`, `worker_lost`."
         ),
     )
     crashes = fields.Integer(
-        required=True, metadata=_described("Crashes of its engines within the last hour.")
+        required=True, metadata=described("Crashes of its engines within the last hour.")
     )
     restart_at = fields.Float(
         required=True,
         allow_none=True,
-        metadata=_described("When a crashed model or replica is started again, in unix seconds."),
+        metadata=described("When a crashed model or replica is started again, in unix seconds."),
     )
     operation_id = fields.String(
-        required=True, allow_none=True, metadata=_described("The latest load or unload.")
+        required=True, allow_none=True, metadata=described("The latest load or unload.")
     )
-    loaded_at = fields.Float(required=True, allow_none=True, metadata=_described("Unix seconds."))
+    loaded_at = fields.Float(required=True, allow_none=True, metadata=described("Unix seconds."))
     size_mib = fields.Integer(
         required=True,
         allow_none=True,
-        metadata=_described("MiB of its files; null until a worker has read them."),
+        metadata=described("MiB of its files; null until a worker has read them."),
     )
     context_tokens = fields.Integer(
         required=True,
         allow_none=True,
-        metadata=_described("The most tokens of one request: of the last load, else as configured."),
+        metadata=described("The most tokens of one request: of the last load, else as configured."),
     )
     context_reason = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described(
-            "Why an engine uses less context than is set, with numbers; null if it does not."
-        ),
+        metadata=described("Why an engine uses less context than is set, with numbers; null if it does not."),
     )
     memory_parts = fields.Nested(
         MemoryParts,
         required=True,
         allow_none=True,
-        metadata=_described("Null where the files say too little, and of a remote model."),
+        metadata=described("Null where the files say too little, and of a remote model."),
     )
     load_constraints = fields.Dict(
         keys=fields.String(),
         values=ConstraintField(),
         required=True,
-        metadata=_described(
+        metadata=described(
             "The constraints of the fields that one load may change: the source of a UI's controls."
         ),
     )
@@ -207,12 +200,12 @@ class AdminModel(ModelResources):
         keys=fields.String(),
         values=fields.String(),
         required=True,
-        metadata=_described("The meaning of each field in `load_constraints`, for people."),
+        metadata=described("The meaning of each field in `load_constraints`, for people."),
     )
     nullable_load_fields = fields.List(
         fields.String(),
         required=True,
-        metadata=_described(
+        metadata=described(
             "The fields in `load_constraints` that a load may set to null, which is not the same as no value."
         ),
     )
@@ -220,7 +213,7 @@ class AdminModel(ModelResources):
         keys=fields.String(),
         values=fields.String(),
         required=True,
-        metadata=_described(
+        metadata=described(
             "What null means in each of these fields, and in those that only a configuration may set to null."
         ),
     )
@@ -228,21 +221,21 @@ class AdminModel(ModelResources):
         keys=fields.String(),
         values=fields.Nested(PairPresets),
         required=True,
-        metadata=_described("Suggested presets; other values may be valid too."),
+        metadata=described("Suggested presets; other values may be valid too."),
     )
     load_override = fields.Dict(
         required=True,
-        metadata=_described("The overrides of the load in effect. A present key counts, null included."),
+        metadata=described("The overrides of the load in effect. A present key counts, null included."),
     )
     last_load_override = fields.Dict(
         required=True,
-        metadata=_described("The overrides of the latest load, also after it has failed or was unloaded."),
+        metadata=described("The overrides of the latest load, also after it has failed or was unloaded."),
     )
     last_load = fields.Nested(
         LastLoadObject,
         required=True,
         allow_none=True,
-        metadata=_described(
+        metadata=described(
             "The settings of the last load that was asked for by request, also after the unload; null if"
             " there was none. Loads that the platform begins by itself do not count."
         ),
@@ -250,7 +243,7 @@ class AdminModel(ModelResources):
     capabilities = fields.Nested(Capabilities, required=True)
     definition = fields.Dict(
         required=True,
-        metadata=_described(
+        metadata=described(
             "The configuration: the common fields and those of its backend. Secrets are hidden."
         ),
     )
@@ -259,7 +252,7 @@ class AdminModel(ModelResources):
 class ReplicaGpu(marshmallow.Schema):
     """A GPU of a replica's worker."""
 
-    index = fields.Integer(required=True, metadata=_described("The driver's index, in PCI bus order."))
+    index = fields.Integer(required=True, metadata=described("The driver's index, in PCI bus order."))
     name = fields.String(required=True)
 
 
@@ -270,38 +263,38 @@ class ReplicaObject(marshmallow.Schema):
     worker = fields.String(required=True)
     state = fields.String(
         required=True,
-        metadata=_described("What its worker does with it.", enum=[str(state) for state in ReplicaState]),
+        metadata=described("What its worker does with it.", enum=[str(state) for state in ReplicaState]),
     )
     accepts_requests = fields.Boolean(required=True)
-    slots = fields.Integer(required=True, metadata=_described("Requests at once; 0 until its engine is up."))
+    slots = fields.Integer(required=True, metadata=described("Requests at once; 0 until its engine is up."))
     running_requests = fields.Integer(required=True)
     gpus = fields.List(
         fields.Nested(ReplicaGpu),
         required=True,
-        metadata=_described("Those that its worker sees; none on a CPU worker."),
+        metadata=described("Those that its worker sees; none on a CPU worker."),
     )
     cache_capacity = fields.Integer(
         required=True,
         allow_none=True,
-        metadata=_described("How much of earlier prompts its prefix cache keeps; null if unknown."),
+        metadata=described("How much of earlier prompts its prefix cache keeps; null if unknown."),
     )
     cache_unit = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described("The unit of `cache_capacity`: `tokens` or `sequences`."),
+        metadata=described("The unit of `cache_capacity`: `tokens` or `sequences`."),
     )
     prompt_tokens = fields.Integer(
         required=True,
         allow_none=True,
-        metadata=_described("Of its requests that ended, as of the last seconds; null until it is counted."),
+        metadata=described("Of its requests that ended, as of the last seconds; null until it is counted."),
     )
     cached_tokens = fields.Integer(
-        required=True, allow_none=True, metadata=_described("Those of them that its prefix cache had.")
+        required=True, allow_none=True, metadata=described("Those of them that its prefix cache had.")
     )
     cache_hit_rate = fields.Float(
         required=True,
         allow_none=True,
-        metadata=_described("`cached_tokens` of each prompt token, 0 to 1; null before the first request."),
+        metadata=described("`cached_tokens` of each prompt token, 0 to 1; null before the first request."),
     )
 
 
@@ -311,7 +304,7 @@ class ModelDetail(AdminModel):
     replica_list = fields.List(
         fields.Nested(ReplicaObject),
         required=True,
-        metadata=_described("The replicas that workers have, by worker; the first 256."),
+        metadata=described("The replicas that workers have, by worker; the first 256."),
     )
 
 
@@ -340,7 +333,7 @@ class OperationResult(marshmallow.Schema):
     memory_mib = fields.Integer(
         required=True,
         allow_none=True,
-        metadata=_described(
+        metadata=described(
             "Memory that the load took or the unload released, or that the removed entries of a cache took, "
             "in MiB; null if not measured."
         ),
@@ -348,7 +341,7 @@ class OperationResult(marshmallow.Schema):
     context_tokens = fields.Integer(
         required=True,
         allow_none=True,
-        metadata=_described(
+        metadata=described(
             "Maximum tokens of one request since this load, prompt and answer together; "
             "null if the engine does not report it, and for an unload or a flush."
         ),
@@ -356,18 +349,18 @@ class OperationResult(marshmallow.Schema):
     entries_removed = fields.Integer(
         required=True,
         allow_none=True,
-        metadata=_described(
+        metadata=described(
             "Of a flush: what the engines removed, each in its own unit; null if one did not count it. Of a"
             " removal: the files that were deleted."
         ),
     )
     deleted_bytes = fields.Integer(
-        required=True, allow_none=True, metadata=_described("Of a removal: the size of these files.")
+        required=True, allow_none=True, metadata=described("Of a removal: the size of these files.")
     )
     reason = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described("Of a flush: why one of its numbers is null. Of a removal: why some files stay."),
+        metadata=described("Of a flush: why one of its numbers is null. Of a removal: why some files stay."),
     )
     duration_ms = fields.Integer(required=True)
 
@@ -375,12 +368,12 @@ class OperationResult(marshmallow.Schema):
 class Requester(marshmallow.Schema):
     """Who asked for an operation, and how that was authorised."""
 
-    actor = fields.String(required=True, metadata=_described("A tenant's name, or `platform`."))
+    actor = fields.String(required=True, metadata=described("A tenant's name, or `platform`."))
     authority = fields.String(required=True, metadata={"enum": list(AUTHORITIES)})
     signers = fields.List(
-        fields.String(), required=True, metadata=_described("Those who signed the opToken or the proposal.")
+        fields.String(), required=True, metadata=described("Those who signed the opToken or the proposal.")
     )
-    proposal = fields.String(required=True, allow_none=True, metadata=_described("The proposal's id."))
+    proposal = fields.String(required=True, allow_none=True, metadata=described("The proposal's id."))
 
 
 class OperationObject(marshmallow.Schema):
@@ -392,59 +385,57 @@ class OperationObject(marshmallow.Schema):
     model = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described("Null for a flush of more than one model."),
+        metadata=described("Null for a flush of more than one model."),
     )
-    scope = fields.Nested(
-        FlushScopeObject, required=True, allow_none=True, metadata=_described("Of a flush.")
-    )
+    scope = fields.Nested(FlushScopeObject, required=True, allow_none=True, metadata=described("Of a flush."))
     status = fields.String(
         required=True, metadata={"enum": ["pending", "running", "completed", "failed", "cancelled"]}
     )
-    stage = fields.String(required=True, metadata=_described("The present step, in a few words."))
+    stage = fields.String(required=True, metadata=described("The present step, in a few words."))
     progress = fields.Float(required=True, metadata={"minimum": 0, "maximum": 1})
     eta_s = fields.Float(
         required=True,
         allow_none=True,
-        metadata=_described("Estimated seconds left, from earlier operations; null if there were none."),
+        metadata=described("Estimated seconds left, from earlier operations; null if there were none."),
     )
     result = fields.Nested(OperationResult, required=True, allow_none=True)
     error = fields.String(required=True, allow_none=True)
     error_code = fields.String(required=True, allow_none=True)
     evicts = fields.String(
-        required=True, allow_none=True, metadata=_described("The model that is unloaded first.")
+        required=True, allow_none=True, metadata=described("The model that is unloaded first.")
     )
     source = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described("Of a download: what is downloaded, in the form of a `model_path` on a hub."),
+        metadata=described("Of a download: what is downloaded, in the form of a `model_path` on a hub."),
     )
     load_override = fields.Dict(
         required=True,
         allow_none=True,
-        metadata=_described("The overrides that the load was asked for; null for an unload."),
+        metadata=described("The overrides that the load was asked for; null for an unload."),
     )
     replicas = fields.Integer(
         required=True,
-        metadata=_described("The replicas that it starts, ends or flushes; it has a Celery task for each."),
+        metadata=described("The replicas that it starts, ends or flushes; it has a Celery task for each."),
     )
     restores = fields.Boolean(
         required=True,
-        metadata=_described("Of a load: whether it restores missing replicas of a loaded model."),
+        metadata=described("Of a load: whether it restores missing replicas of a loaded model."),
     )
     task_ids = fields.List(
         fields.String(),
         required=True,
-        metadata=_described(
+        metadata=described(
             f"The ids of the Celery tasks of the first {MAX_TASK_IDS} replicas. There is none while the"
             " operation waits for the unload of another model, or if its message was lost."
         ),
     )
     requested_by = fields.Nested(Requester, required=True, allow_none=True)
     duration_s = fields.Float(
-        required=True, allow_none=True, metadata=_described("Of an operation that has ended, in seconds.")
+        required=True, allow_none=True, metadata=described("Of an operation that has ended, in seconds.")
     )
-    created_at = fields.Float(required=True, metadata=_described("Unix seconds."))
-    finished_at = fields.Float(required=True, allow_none=True, metadata=_described("Unix seconds."))
+    created_at = fields.Float(required=True, metadata=described("Unix seconds."))
+    finished_at = fields.Float(required=True, allow_none=True, metadata=described("Unix seconds."))
 
 
 class OperationList(marshmallow.Schema):
@@ -457,14 +448,14 @@ class OperationList(marshmallow.Schema):
     last_id = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described(
+        metadata=described(
             "The `after` of the next page: the last operation that was looked at; `data` need not have it."
         ),
     )
     flower_url = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described(
+        metadata=described(
             "The address of Flower (`flower.url`), which shows a task at `/task/<id>`; null without one."
         ),
     )
@@ -479,7 +470,7 @@ class ChangedModel(AdminModel):
 class GpuObject(marshmallow.Schema):
     """A GPU, as reported by its workers."""
 
-    index = fields.Integer(required=True, metadata=_described("The driver's index, in PCI bus order."))
+    index = fields.Integer(required=True, metadata=described("The driver's index, in PCI bus order."))
     name = fields.String(required=True)
     uuid = fields.String(required=True)
     used_mib = fields.Integer(required=True)
@@ -496,7 +487,7 @@ class WorkerMemory(marshmallow.Schema):
     total_mib = fields.Integer(required=True, allow_none=True)
     free_mib = fields.Integer(required=True, allow_none=True)
     promised_mib = fields.Integer(
-        required=True, metadata=_described("Free memory that is reserved for running loads.")
+        required=True, metadata=described("Free memory that is reserved for running loads.")
     )
 
 
@@ -515,5 +506,5 @@ class GpuMemory(marshmallow.Schema):
     workers = fields.List(fields.Nested(WorkerMemory), required=True)
     models = fields.List(fields.Nested(ModelMemory), required=True)
     error = fields.String(
-        required=True, allow_none=True, metadata=_described("The reason why GPUs are missing, if any are.")
+        required=True, allow_none=True, metadata=described("The reason why GPUs are missing, if any are.")
     )

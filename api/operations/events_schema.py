@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import marshmallow
 from marshmallow import fields
 
+from api.http.answer_fields import nullable
 from api.operations.admin_schema import STATE, AdminModel, GpuMemory, OperationObject
 
 
 def _type(name: str) -> fields.String:
     return fields.String(required=True, metadata={"enum": [name]})
-
-
-def _nullable(description: str) -> dict[str, Any]:
-    return {"required": True, "allow_none": True, "metadata": {"description": description}}
 
 
 class ModelEvent(marshmallow.Schema):
@@ -55,10 +50,10 @@ class StateChangedEvent(marshmallow.Schema):
     from_ = fields.String(required=True, data_key="from", attribute="from", metadata=STATE)
     to = fields.String(required=True, metadata=STATE)
     at = fields.Float(required=True, metadata={"description": "Unix seconds."})
-    operation_id = fields.String(**_nullable("The model's latest operation at that time."))
-    code = fields.String(**_nullable("Why it failed."))
+    operation_id = fields.String(**nullable("The model's latest operation at that time."))
+    code = fields.String(**nullable("Why it failed."))
     message = fields.String(
-        **_nullable(
+        **nullable(
             "Why it failed, for operators; or, from `loaded` to `loaded`, why it has more or fewer replicas."
         )
     )
@@ -72,12 +67,12 @@ class CatalogueChangedEvent(marshmallow.Schema):
     model = fields.String(required=True)
     change = fields.String(required=True, metadata={"enum": ["registered", "removed", "download", "remove"]})
     status = fields.String(
-        **_nullable("Of a download or removal: `pending` at its begin, else how it has ended.")
+        **nullable("Of a download or removal: `pending` at its begin, else how it has ended.")
     )
     at = fields.Float(required=True, metadata={"description": "Unix seconds."})
-    operation_id = fields.String(**_nullable("The download or removal."))
-    code = fields.String(**_nullable("Why it failed."))
-    message = fields.String(**_nullable("Why it failed, for operators."))
+    operation_id = fields.String(**nullable("The download or removal."))
+    code = fields.String(**nullable("Why it failed."))
+    message = fields.String(**nullable("Why it failed, for operators."))
 
 
 class ProposalChangedEvent(marshmallow.Schema):
@@ -87,13 +82,13 @@ class ProposalChangedEvent(marshmallow.Schema):
     id = fields.String(required=True)
     proposal_id = fields.String(required=True)
     operation = fields.String(required=True, metadata={"description": "What is proposed: `model-load`, ..."})
-    from_ = fields.String(data_key="from", attribute="from", **_nullable("Null: it was created."))
+    from_ = fields.String(data_key="from", attribute="from", **nullable("Null: it was created."))
     to = fields.String(required=True)
     at = fields.Float(required=True, metadata={"description": "Unix seconds."})
     signatures = fields.Integer(required=True)
     threshold = fields.Integer(required=True)
-    operation_id = fields.String(**_nullable("The operation that it started."))
-    message = fields.String(**_nullable("Why it ended."))
+    operation_id = fields.String(**nullable("The operation that it started."))
+    message = fields.String(**nullable("Why it ended."))
 
 
 class AlertChangedEvent(marshmallow.Schema):
@@ -135,8 +130,8 @@ class ChangeList(marshmallow.Schema):
         required=True,
     )
     has_more = fields.Boolean(required=True)
-    first_id = fields.String(**_nullable("The newest change of the page."))
-    last_id = fields.String(**_nullable("The oldest change of the page: `before` of the next one."))
+    first_id = fields.String(**nullable("The newest change of the page."))
+    last_id = fields.String(**nullable("The oldest change of the page: `before` of the next one."))
 
 
 EVENTS = (

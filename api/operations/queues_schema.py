@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import marshmallow
 from marshmallow import fields
 
+from api.http.answer_fields import described
 from scheduler.job import Status
-
-
-def _described(description: str, **more: object) -> dict[str, Any]:
-    return {"description": description, **more}
 
 
 class QueuePlace(marshmallow.Schema):
@@ -22,24 +17,24 @@ class QueuePlace(marshmallow.Schema):
     model = fields.String(required=True)
     status = fields.String(required=True, metadata={"enum": [str(status) for status in Status]})
     position = fields.Integer(
-        required=True, allow_none=True, metadata=_described("1 is the next one, by fair share as it stands.")
+        required=True, allow_none=True, metadata=described("1 is the next one, by fair share as it stands.")
     )
     positionIsEstimate = fields.Boolean(  # noqa: N815 - JSON keys as the Model Runner API writes them
-        required=True, allow_none=True, metadata=_described("True behind the first 100 requests.")
+        required=True, allow_none=True, metadata=described("True behind the first 100 requests.")
     )
     queueDepth = fields.Integer(  # noqa: N815
-        required=True, allow_none=True, metadata=_described("How many requests wait for the model.")
+        required=True, allow_none=True, metadata=described("How many requests wait for the model.")
     )
     waitedMs = fields.Integer(required=True, allow_none=True)  # noqa: N815
     estimatedWaitMs = fields.Integer(  # noqa: N815
         required=True,
         allow_none=True,
-        metadata=_described("From how long the latest requests held their slots; null while not known."),
+        metadata=described("From how long the latest requests held their slots; null while not known."),
     )
     reason = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described("What it waits for: `waiting for a slot`, `model is loading 41 %`, ..."),
+        metadata=described("What it waits for: `waiting for a slot`, `model is loading 41 %`, ..."),
     )
 
 
@@ -48,7 +43,7 @@ class QueuedTenant(marshmallow.Schema):
 
     tenant = fields.String(required=True)
     queueDepth = fields.Integer(required=True)  # noqa: N815
-    byPriority = fields.Dict(required=True, metadata=_described("Waiting requests: high, normal, low."))  # noqa: N815
+    byPriority = fields.Dict(required=True, metadata=described("Waiting requests: high, normal, low."))  # noqa: N815
     running = fields.Integer(required=True)
     oldestWaitMs = fields.Integer(required=True, allow_none=True)  # noqa: N815
     oldestId = fields.String(required=True, allow_none=True)  # noqa: N815
@@ -62,13 +57,13 @@ class QueuedModel(marshmallow.Schema):
     maxDepth = fields.Integer(required=True)  # noqa: N815
     oldestWaitMs = fields.Integer(required=True, allow_none=True)  # noqa: N815
     slots = fields.Integer(
-        required=True, metadata=_described("Of the replicas that accept requests; 0 when none does.")
+        required=True, metadata=described("Of the replicas that accept requests; 0 when none does.")
     )
     running = fields.Integer(required=True)
     tenants = fields.List(
         fields.Nested(QueuedTenant),
         required=True,
-        metadata=_described(
+        metadata=described(
             "The tenant that waits longest comes first; at most 100 tenants of each priority."
         ),
     )
@@ -87,7 +82,7 @@ class CancelledRequest(marshmallow.Schema):
     tenant = fields.String(required=True)
     status = fields.String(
         required=True,
-        metadata=_described("`running` for a request whose engine is asked to stop; else its last status."),
+        metadata=described("`running` for a request whose engine is asked to stop; else its last status."),
     )
 
 
@@ -96,10 +91,10 @@ class CancelledTenant(marshmallow.Schema):
 
     tenant = fields.String(required=True)
     models = fields.List(fields.String(), required=True)
-    cancelled = fields.Integer(required=True, metadata=_described("Waiting requests that have ended."))
+    cancelled = fields.Integer(required=True, metadata=described("Waiting requests that have ended."))
     left = fields.Integer(
-        required=True, metadata=_described("Waiting requests that end within the next seconds.")
+        required=True, metadata=described("Waiting requests that end within the next seconds.")
     )
     stopping = fields.Integer(
-        required=True, metadata=_described("Running requests whose engines are asked to stop.")
+        required=True, metadata=described("Running requests whose engines are asked to stop.")
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import marshmallow
 from marshmallow import fields
 
+from api.http.answer_fields import described
 from api.http.strict_fields import EnumField, ObjectField, StringField
 from api.http.strict_schema import StrictSchema
 from config.governance_schema import KEY_ID, SIGNER_NAME
@@ -46,15 +45,11 @@ class SignatureBody(StrictSchema):
     )
 
 
-def _described(description: str, **more: object) -> dict[str, Any]:
-    return {"description": description, **more}
-
-
 class ProposerPerson(marshmallow.Schema):
     """A person that made a proposal, as at that time."""
 
     issuer = fields.String(required=True)
-    subject = fields.String(required=True, metadata=_described("The person's id at the provider (`sub`)."))
+    subject = fields.String(required=True, metadata=described("The person's id at the provider (`sub`)."))
     name = fields.String(required=True)
     roles = fields.List(fields.String(), required=True)
     tenant = fields.String(required=True)
@@ -64,17 +59,17 @@ class ProposerObject(marshmallow.Schema):
     """The caller that made a proposal."""
 
     actor = fields.String(
-        required=True, metadata=_described("As the audit names it: a person's address, or the tenant.")
+        required=True, metadata=described("As the audit names it: a person's address, or the tenant.")
     )
     person = fields.Nested(
         ProposerPerson,
         required=True,
         allow_none=True,
-        metadata=_described("Who has signed in by the provider; null for a key."),
+        metadata=described("Who has signed in by the provider; null for a key."),
     )
     tenant = fields.String(required=True)
     key = fields.String(
-        required=True, allow_none=True, metadata=_described("The id of its API key; null without a key.")
+        required=True, allow_none=True, metadata=described("The id of its API key; null without a key.")
     )
 
 
@@ -83,8 +78,8 @@ class SignatureObject(marshmallow.Schema):
 
     signer = fields.String(required=True)
     kid = fields.String(required=True)
-    signature = fields.String(required=True, metadata=_described("Base64."))
-    at = fields.Float(required=True, metadata=_described("Unix time in seconds."))
+    signature = fields.String(required=True, metadata=described("Base64."))
+    at = fields.Float(required=True, metadata=described("Unix time in seconds."))
 
 
 class ProposalObject(marshmallow.Schema):
@@ -94,40 +89,38 @@ class ProposalObject(marshmallow.Schema):
     object = fields.String(required=True, metadata={"enum": ["proposal"]})
     status = fields.String(required=True, metadata={"enum": STATUSES})
     operation = fields.String(required=True, metadata={"enum": list(OPERATIONS)})
-    body = fields.Dict(required=True, metadata=_described("What will be done, in its canonical form."))
+    body = fields.Dict(required=True, metadata=described("What will be done, in its canonical form."))
     plan = fields.Dict(
         required=True,
-        metadata=_described(
+        metadata=described(
             "What it would have done when it was proposed; `covers` must still hold at the start."
         ),
     )
     body_digest = fields.String(
-        required=True, metadata=_described("SHA-256 of the canonical body (RFC 8785), in hex.")
+        required=True, metadata=described("SHA-256 of the canonical body (RFC 8785), in hex.")
     )
-    plan_digest = fields.String(
-        required=True, metadata=_described("SHA-256 of what the plan covers, in hex.")
-    )
-    runner_id = fields.String(required=True, metadata=_described("The platform that it is for."))
+    plan_digest = fields.String(required=True, metadata=described("SHA-256 of what the plan covers, in hex."))
+    runner_id = fields.String(required=True, metadata=described("The platform that it is for."))
     proposer = fields.Nested(ProposerObject, required=True)
-    threshold = fields.Integer(required=True, metadata=_described("How many signatures it needs."))
-    signers = fields.List(fields.String(), required=True, metadata=_described("Those who may sign it."))
+    threshold = fields.Integer(required=True, metadata=described("How many signatures it needs."))
+    signers = fields.List(fields.String(), required=True, metadata=described("Those who may sign it."))
     signatures = fields.List(fields.Nested(SignatureObject), required=True)
-    missing = fields.Integer(required=True, metadata=_described("How many signatures are missing."))
+    missing = fields.Integer(required=True, metadata=described("How many signatures are missing."))
     created_at = fields.Float(required=True)
     expires_at = fields.Integer(
-        required=True, metadata=_described("From then on it cannot be signed or started.")
+        required=True, metadata=described("From then on it cannot be signed or started.")
     )
     approved_at = fields.Float(required=True, allow_none=True)
     ended_at = fields.Float(required=True, allow_none=True)
     operation_id = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described("The operation that it started; null when there was nothing to begin."),
+        metadata=described("The operation that it started; null when there was nothing to begin."),
     )
     reason = fields.String(
-        required=True, allow_none=True, metadata=_described("Why it is withdrawn, expired or outdated.")
+        required=True, allow_none=True, metadata=described("Why it is withdrawn, expired or outdated.")
     )
-    payload = fields.String(required=True, metadata=_described("The text whose UTF-8 bytes a signer signs."))
+    payload = fields.String(required=True, metadata=described("The text whose UTF-8 bytes a signer signs."))
 
 
 class ComparisonProblem(marshmallow.Schema):
@@ -142,13 +135,13 @@ class ModelNow(marshmallow.Schema):
 
     modelId = fields.String(required=True)  # noqa: N815 - the plan's key
     state = fields.String(required=True)
-    replicas = fields.Integer(required=True, metadata=_described("Replicas that hold memory."))
+    replicas = fields.Integer(required=True, metadata=described("Replicas that hold memory."))
     runningRequests = fields.Integer(required=True)  # noqa: N815
     waitingRequests = fields.Integer(required=True)  # noqa: N815
     definition = fields.Dict(
-        required=True, metadata=_described("The definition in force, with its options; secrets are left out.")
+        required=True, metadata=described("The definition in force, with its options; secrets are left out.")
     )
-    override = fields.Dict(required=True, metadata=_described("The options that its load has set."))
+    override = fields.Dict(required=True, metadata=described("The options that its load has set."))
     definitionDigest = fields.String(required=True)  # noqa: N815
 
 
@@ -157,23 +150,23 @@ class ProposalComparison(marshmallow.Schema):
 
     object = fields.String(required=True, metadata={"enum": ["proposal_comparison"]})
     id = fields.String(required=True)
-    holds = fields.Boolean(required=True, metadata=_described("Whether what its signatures cover holds now."))
+    holds = fields.Boolean(required=True, metadata=described("Whether what its signatures cover holds now."))
     changes = fields.List(
-        fields.String(), required=True, metadata=_described("What does not hold any more, one phrase each.")
+        fields.String(), required=True, metadata=described("What does not hold any more, one phrase each.")
     )
     problem = fields.Nested(
         ComparisonProblem,
         required=True,
         allow_none=True,
-        metadata=_described("Why no plan can be made now; null if one can."),
+        metadata=described("Why no plan can be made now; null if one can."),
     )
     plan = fields.Dict(
-        required=True, allow_none=True, metadata=_described("The plan as it would be made now.")
+        required=True, allow_none=True, metadata=described("The plan as it would be made now.")
     )
     models = fields.List(
         fields.Nested(ModelNow),
         required=True,
-        metadata=_described("The model of the plan and the one that it evicts, as they run now."),
+        metadata=described("The model of the plan and the one that it evicts, as they run now."),
     )
 
 
@@ -185,11 +178,11 @@ class ProposalList(marshmallow.Schema):
     next_cursor = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described(
+        metadata=described(
             "The next page's `cursor`. Null: there is none. A page may be empty and not the last."
         ),
     )
     waiting = fields.Integer(
         required=True,
-        metadata=_described("How many proposals wait for signatures or their start, whatever the page has."),
+        metadata=described("How many proposals wait for signatures or their start, whatever the page has."),
     )

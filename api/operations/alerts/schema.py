@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import marshmallow
 from marshmallow import fields
 
+from api.http.answer_fields import nullable, required
 from api.http.strict_fields import IntegerField, StringField
 from api.http.strict_schema import StrictSchema
 from api.operations.alerts.rules import SEVERITIES
@@ -14,14 +13,6 @@ from api.operations.alerts.rules import SEVERITIES
 MAX_NOTE = 500
 MAX_HOURS = 24 * 30
 STATES = ("firing", "pending", "resolved", "inactive", "not_evaluated")
-
-
-def _described(description: str) -> dict[str, Any]:
-    return {"required": True, "metadata": {"description": description}}
-
-
-def _nullable(description: str) -> dict[str, Any]:
-    return {**_described(description), "allow_none": True}
 
 
 class AcknowledgementBody(StrictSchema):
@@ -41,10 +32,10 @@ class AcknowledgementBody(StrictSchema):
 class AlertAcknowledgement(marshmallow.Schema):
     """Who knows of the alerts of a rule: those that fired at that time."""
 
-    actor = fields.String(**_described("The tenant whose key acknowledged them."))
-    at = fields.Float(**_described("When the evaluation was that it is about, in unix seconds."))
-    made_at = fields.Float(**_described("When they were acknowledged, in unix seconds."))
-    until = fields.Float(**_nullable("Unix seconds; null: until the alerts are resolved."))
+    actor = fields.String(**required("The tenant whose key acknowledged them."))
+    at = fields.Float(**required("When the evaluation was that it is about, in unix seconds."))
+    made_at = fields.Float(**required("When they were acknowledged, in unix seconds."))
+    until = fields.Float(**nullable("Unix seconds; null: until the alerts are resolved."))
     note = fields.String(required=True)
 
 
@@ -54,13 +45,13 @@ class AlertInstance(marshmallow.Schema):
     labels = fields.Dict(
         keys=fields.String(),
         values=fields.String(),
-        **_described("`model`, `tenant`, `gpu`, `target`, or none."),
+        **required("`model`, `tenant`, `gpu`, `target`, or none."),
     )
     state = fields.String(required=True, metadata={"enum": ["firing", "pending", "resolved"]})
-    since = fields.Float(**_described("When this state began, in unix seconds."))
-    value = fields.Float(**_described("The latest value for which the rule holds or did."))
-    summary = fields.String(**_described("The rule in words, with the value."))
-    acknowledged = fields.Boolean(**_described("Whether it fired when the rule's alerts were acknowledged."))
+    since = fields.Float(**required("When this state began, in unix seconds."))
+    value = fields.Float(**required("The latest value for which the rule holds or did."))
+    summary = fields.String(**required("The rule in words, with the value."))
+    acknowledged = fields.Boolean(**required("Whether it fired when the rule's alerts were acknowledged."))
 
 
 class AlertObject(marshmallow.Schema):
@@ -76,20 +67,20 @@ class AlertObject(marshmallow.Schema):
             "the last day. `not_evaluated`: only an observer outside the platform can: Prometheus.",
         },
     )
-    since = fields.Float(**_nullable("When the first instance in this state began to be, in unix seconds."))
-    value = fields.Float(**_nullable("The value of that instance."))
+    since = fields.Float(**nullable("When the first instance in this state began to be, in unix seconds."))
+    value = fields.Float(**nullable("The value of that instance."))
     unit = fields.String(
         required=True,
         metadata={"enum": ["number", "share", "seconds"], "description": "Of the values; a share is 0 to 1."},
     )
-    summary = fields.String(**_nullable("That instance in words; null without one."))
-    condition = fields.String(**_described("In PromQL, as Prometheus evaluates it."))
-    hold_s = fields.Integer(**_described("How long it has to be true before an alert fires, in seconds."))
-    runbook = fields.String(**_described("The section of the documentation about it."))
-    acknowledged = fields.Boolean(**_described("Whether all of its alerts that fire are acknowledged."))
-    acknowledgement = fields.Nested(AlertAcknowledgement, **_nullable("The latest one that is not over."))
+    summary = fields.String(**nullable("That instance in words; null without one."))
+    condition = fields.String(**required("In PromQL, as Prometheus evaluates it."))
+    hold_s = fields.Integer(**required("How long it has to be true before an alert fires, in seconds."))
+    runbook = fields.String(**required("The section of the documentation about it."))
+    acknowledged = fields.Boolean(**required("Whether all of its alerts that fire are acknowledged."))
+    acknowledgement = fields.Nested(AlertAcknowledgement, **nullable("The latest one that is not over."))
     acknowledged_at = fields.Float(
-        **_nullable("`at` of the latest acknowledgement, kept for a day also when its alerts are resolved.")
+        **nullable("`at` of the latest acknowledgement, kept for a day also when its alerts are resolved.")
     )
     instances = fields.List(fields.Nested(AlertInstance), required=True)
 
@@ -98,9 +89,9 @@ class AlertList(marshmallow.Schema):
     """All rules, in the order of the table in `deploy/alerts.yml`."""
 
     object = fields.String(required=True, metadata={"enum": ["list"]})
-    now = fields.Float(**_described("The time of the answer, by Redis' clock, in unix seconds."))
+    now = fields.Float(**required("The time of the answer, by Redis' clock, in unix seconds."))
     evaluated_at = fields.Float(
-        **_nullable("When the rules were evaluated, in unix seconds: each 15 s. Null before the first time.")
+        **nullable("When the rules were evaluated, in unix seconds: each 15 s. Null before the first time.")
     )
-    unacknowledged = fields.Integer(**_described("The rules with an alert that fires unacknowledged."))
+    unacknowledged = fields.Integer(**required("The rules with an alert that fires unacknowledged."))
     data = fields.List(fields.Nested(AlertObject), required=True)

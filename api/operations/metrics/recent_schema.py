@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import marshmallow
 from marshmallow import fields
 
-
-def _nullable(description: str) -> dict[str, Any]:
-    return {"required": True, "allow_none": True, "metadata": {"description": description}}
+from api.http.answer_fields import nullable
 
 
 class MetricSample(marshmallow.Schema):
@@ -17,14 +13,14 @@ class MetricSample(marshmallow.Schema):
 
     at = fields.Float(required=True, metadata={"description": "Unix seconds, by the clock of Redis."})
     running = fields.Float(
-        **_nullable(
+        **nullable(
             "Running requests at this time; of samples each 10 minutes the mean. Null for a model or tenant "
             "after a gap."
         )
     )
-    waiting = fields.Float(**_nullable("Waiting requests, likewise."))
+    waiting = fields.Float(**nullable("Waiting requests, likewise."))
     memory_used_mib = fields.Integer(
-        **_nullable(
+        **nullable(
             "Of all GPUs; of the machines if there is no GPU. Of a model what its loads took, null if that "
             "could not be measured; null for a tenant."
         )
@@ -33,25 +29,25 @@ class MetricSample(marshmallow.Schema):
         required=True, metadata={"description": "Of the whole platform, also for a model or tenant."}
     )
     gpu_utilization = fields.Float(
-        **_nullable(
+        **nullable(
             "The mean share of the time in which the GPUs computed, 0 to 1; null if none reports it. Of a "
             "model that of the GPUs of its workers; null for a tenant."
         )
     )
     input_tokens_per_s = fields.Float(
-        **_nullable("Tokens of prompts that were computed (cached ones were not), of running requests, too.")
+        **nullable("Tokens of prompts that were computed (cached ones were not), of running requests, too.")
     )
-    output_tokens_per_s = fields.Float(**_nullable("Tokens of answers, of running requests, too."))
-    requests_per_s = fields.Float(**_nullable("Requests that ended."))
-    failures_per_s = fields.Float(**_nullable("Requests that failed."))
-    queue_wait_p50_ms = fields.Integer(**_nullable("Of the requests that ended; null if none did."))
-    queue_wait_p95_ms = fields.Integer(**_nullable("Likewise."))
-    first_token_p50_ms = fields.Integer(**_nullable("From the admission to the first output, likewise."))
-    first_token_p95_ms = fields.Integer(**_nullable("Likewise."))
+    output_tokens_per_s = fields.Float(**nullable("Tokens of answers, of running requests, too."))
+    requests_per_s = fields.Float(**nullable("Requests that ended."))
+    failures_per_s = fields.Float(**nullable("Requests that failed."))
+    queue_wait_p50_ms = fields.Integer(**nullable("Of the requests that ended; null if none did."))
+    queue_wait_p95_ms = fields.Integer(**nullable("Likewise."))
+    first_token_p50_ms = fields.Integer(**nullable("From the admission to the first output, likewise."))
+    first_token_p95_ms = fields.Integer(**nullable("Likewise."))
     refusals_429 = fields.Integer(
-        **_nullable("Requests that were refused with 429 since the sample before; null for a model.")
+        **nullable("Requests that were refused with 429 since the sample before; null for a model.")
     )
-    refusals_503 = fields.Integer(**_nullable("Likewise with 503."))
+    refusals_503 = fields.Integer(**nullable("Likewise with 503."))
     errors = fields.Dict(
         keys=fields.String(),
         values=fields.Integer(),
@@ -62,7 +58,7 @@ class MetricSample(marshmallow.Schema):
         },
     )
     cache_hit_rate = fields.Float(
-        **_nullable("The share of prompt tokens that came from a prefix cache, 0 to 1; null without prompts.")
+        **nullable("The share of prompt tokens that came from a prefix cache, 0 to 1; null without prompts.")
     )
 
 
@@ -74,14 +70,12 @@ class ModelRates(marshmallow.Schema):
     output_tokens_per_s = fields.Float(required=True)
     requests_per_s = fields.Float(required=True)
     first_token_p95_ms = fields.Integer(
-        **_nullable(
+        **nullable(
             "From the admission to the first output, over about the last 5 minutes; null without requests."
         )
     )
     cache_hit_rate = fields.Float(
-        **_nullable(
-            "The share of prompt tokens that came from a prefix cache, over about the last 5 minutes."
-        )
+        **nullable("The share of prompt tokens that came from a prefix cache, over about the last 5 minutes.")
     )
 
 

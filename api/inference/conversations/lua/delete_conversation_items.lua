@@ -24,7 +24,7 @@ for at = first.pairs, #ARGV, 2 do
     redis.call('HSET', key, field, item_value(number, ARGV[at + 1], added_us, json))
   end
 end
-redis.call('HINCRBY', key, 'items', text(-count))
+redis.call('HINCRBY', key, 'items', -count)
 redis.call('HINCRBY', key, 'next', 1) -- a turn that is about to begin has read another conversation
 local place = redis.call('HGET', key, 'turn_parent')
 if heirs[place] then redis.call('HSET', key, 'turn_parent', heirs[place]) end
