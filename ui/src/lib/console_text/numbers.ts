@@ -1,0 +1,4 @@
+/** A count with a comma between the thousands. */
+export function grouped(count: number): string {
+	return count.toLocaleString('en-GB');
+}
