@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,9 +47,7 @@ def terminal(platform: Platform, *words: str, **environment: str) -> AbstractCon
 
 def kill_api(platform: Platform) -> None:
     """Kill the API, which the supervisor starts again."""
-    before = platform.pids("stoker api")
-    for pid in before:
-        os.kill(pid, signal.SIGKILL)
+    before = platform.kill_part("stoker api")
     platform.wait_for(lambda: set(platform.pids("stoker api")) - set(before), 20, "another API")
 
 

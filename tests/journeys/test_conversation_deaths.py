@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
-import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -82,8 +80,8 @@ def test_turns_of_a_tree_are_whole_or_failed_and_leak_nothing_when_a_process_is_
         victim.wait_for(lambda: len(get(victim, path)["turns"]) == TURNS, 10, "turns")
         time.sleep(1)  # the first ones have some output
         for name in ("stoker api", "stoker worker"):
-            for pid in victim.pids(name) if part in name else ():
-                os.kill(pid, signal.SIGKILL)
+            if part in name:
+                victim.kill_part(name)
         told = [turn.result() for turn in turns]
     victim.wait_for(lambda: get(victim, path)["turns"] == [], 10, "end of all turns")
     first, *answers = get(victim, f"{path}/items?order=asc&limit=100")["data"]

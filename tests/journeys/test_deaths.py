@@ -101,8 +101,7 @@ def test_a_killed_worker_fails_responses_with_output_and_is_replaced(victim: Pla
     assert stream.has_output.wait(scaled(10))
     engine = victim.engine_pid("slow")
     killed = time.monotonic()
-    for pid in victim.pids("stoker worker"):
-        os.kill(pid, signal.SIGKILL)
+    victim.kill_part("stoker worker")
     last = stream.end(15)
     assert stream.ended_at - killed < LEASE_PROMISE_S
     assert last["type"] == "response.failed"
@@ -147,8 +146,7 @@ def test_a_killed_api_is_started_again_and_the_response_can_be_resumed(victim: P
         {"model": "slow", "input": "/stub tokens=60 tokens_per_s=40", "background": True},
     )
     assert status == 200
-    for pid in victim.pids("stoker api"):
-        os.kill(pid, signal.SIGKILL)
+    victim.kill_part("stoker api")
 
     def retrieved() -> dict[str, Any] | None:
         try:
@@ -193,8 +191,7 @@ def test_a_batch_outlives_the_killed_api_and_runs_no_line_twice(victim: Platform
             return counts is not None and counts.completed >= 4
 
         victim.wait_for(has_begun, 30, "first lines")
-        for pid in victim.pids("stoker api"):
-            os.kill(pid, signal.SIGKILL)
+        victim.kill_part("stoker api")
 
         def ended() -> Any:
             try:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -67,10 +64,7 @@ def running(platform: Platform) -> socket.socket:
 
 def kill(platform: Platform, part: str) -> None:
     """Kill all processes of a part, and wait until it is back."""
-    before = platform.pids(part)
-    for pid in before:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    before = platform.kill_part(part)
     platform.wait_for(lambda: set(platform.pids(part)) - set(before), 60, f"restart of {part}")
     platform.wait_state("scribe", "loaded", 90)
 
