@@ -14,9 +14,9 @@ from typing import Any
 
 import anthropic
 import openai
-import psutil
 import pytest
 
+from tests.backends.conftest import has_ended
 from tests.support.batch_lines import CHAT, chat_line, counted_requests, jsonl, parsed
 from tests.support.event_follower import following
 from tests.support.freezing import freeze
@@ -106,7 +106,7 @@ def test_a_killed_worker_fails_responses_with_output_and_is_replaced(victim: Pla
     assert stream.ended_at - killed < LEASE_PROMISE_S
     assert last["type"] == "response.failed"
     assert "worker_lost" in last["response"]["error"]["message"]
-    victim.wait_for(lambda: not psutil.pid_exists(engine), 2, "dead engine")
+    assert has_ended(engine, scaled(2)), "the engine lives"
     victim.wait_state("slow", "loaded")
     status, body = victim.call("POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=2"})
     assert status == 200, body
@@ -119,7 +119,7 @@ def test_a_worker_that_has_to_stop_finishes_its_responses_and_is_replaced(victim
     os.kill(worker, signal.SIGTERM)
     waiting = Stream(victim, "/stub tokens=2")  # a worker that stops takes no new ones
     assert stream.end(15)["type"] == "response.completed"
-    victim.wait_for(lambda: not psutil.pid_exists(worker), 10, "end of the worker")
+    assert has_ended(worker, scaled(10)), "the worker lives"
     assert waiting.end(30)["type"] == "response.completed"
     victim.wait_state("slow", "loaded")
 
