@@ -10,9 +10,7 @@ from click.shell_completion import ShellComplete, get_completion_class
 
 from config.commands import program
 from config.ports import free_port
-from stoker import names
 from stoker.cli import cli
-from tests.support.waiting import scaled
 
 MODELS = [{"name": "org/one", "registered": True}, {"name": "org/two"}, {"name": "x"}]
 
@@ -24,7 +22,6 @@ def complete(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("STOKER_ADMIN_KEY", "sk-admin")
     monkeypatch.setenv("STOKER_API_KEY", "sk-me")
     monkeypatch.setenv("STOKER_URL", api.url)
-    monkeypatch.setattr(names, "LOOK_UP_S", scaled(10))  # a busy machine may need more than a second
     api.answers = {
         "/v1/admin/models": [(200, {"models": MODELS, "unreadable": [{"name": "old"}]})],
         "/v1/models": [(200, {"data": [{"id": "served"}]})],
