@@ -308,9 +308,8 @@ class Platform:
         """Stop the platform and kill all processes that it may have left."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.stop(20)
-        for pid in [self.process.pid, *self.processes()]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        self.process.kill()
+        self.kill_part("")  # all of them
         self.process.wait()
 
 
