@@ -12,6 +12,7 @@ import pytest
 from api.files.paths_below import paths_below
 from tests.journeys.conftest import ON_THE_CPU
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
@@ -48,7 +49,7 @@ def left(platform: Platform) -> list[Path]:
 
 def send(platform: Platform, body: bytes, length: int) -> socket.socket:
     address = urlsplit(platform.url)
-    connection = socket.create_connection((address.hostname, address.port), timeout=60)
+    connection = socket.create_connection((address.hostname, address.port), timeout=scaled(60))
     connection.sendall(HEAD % (platform.keys["api_key"].encode(), length) + body)
     return connection
 

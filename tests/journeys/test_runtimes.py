@@ -19,6 +19,7 @@ from tests.support.flushes import TENANTS, flush, reused
 from tests.support.freezing import freeze
 from tests.support.platform import Platform, running_platform
 from tests.support.process_groups import core_of
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.engines, pytest.mark.journey, pytest.mark.timeout(300)]
 
@@ -126,7 +127,7 @@ def test_a_model_loads_answers_and_recovers_from_crash_and_hang_and_unloads(
     frozen = core_of(platform.engine_pid(name))
     freeze(frozen)
     assert ask("Norway") == "The capital of Norway is Oslo.", "it waits for the restart"
-    assert has_ended(frozen, 10)
+    assert has_ended(frozen, scaled(10))
     assert platform.wait_state(name, "loaded")["crashes"] == 2
     assert ask("Norway") == "The capital of Norway is Oslo."
 
