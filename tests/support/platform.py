@@ -154,13 +154,14 @@ class Platform:
 
     def run_operation(self, verb: str, name: str, **body: object) -> dict[str, Any]:
         """Load or unload a model and wait for the end of the operation; returns the model's row."""
+        wait = preferred_wait(30)
         status, row, headers = self.request(
-            "POST", f"/v1/admin/models/{name}/{verb}", body, self.keys["admin_key"], Prefer="wait=30"
+            "POST", f"/v1/admin/models/{name}/{verb}", body, self.keys["admin_key"], Prefer=wait
         )
         assert status == 200, row
         if row["operation"] and row["operation"]["status"] not in ("completed", "failed"):
             raise AssertionError(f"{verb} {name} has not ended: {row}\n{self.logs()}")
-        assert headers["Preference-Applied"] == "wait=30" or row["operation"] is None
+        assert headers["Preference-Applied"] == wait or row["operation"] is None
         return row
 
     def operation(self, id: str) -> dict[str, Any]:
@@ -311,6 +312,11 @@ class Platform:
         self.process.kill()
         self.kill_part("")  # all of them
         self.process.wait()
+
+
+def preferred_wait(seconds: float) -> str:
+    """The value of `Prefer` for an answer at the end of an operation, which may take so long (scaled)."""
+    return f"wait={scaled(seconds):.0f}"
 
 
 def parent_of(pid: int) -> int | None:
