@@ -58,9 +58,18 @@ function refusal({ status, headers, body }) {
     return { status, retryAfter: Number(headers.get('retry-after')), error: body.error };
 }
 
-// More requests at once than the model has slots and places in its queue.
+// More requests than the model has slots and places in its queue, while the first one runs.
 async function fillQueue() {
-    const answers = await Promise.all(Array.from({ length: 8 }, () => infer('slow', '/stub tokens=10')));
+    const first = await fetch(`${url}/v1/responses`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model: 'slow', input: '/stub tokens=40', stream: true }),
+    });
+    const reader = first.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let seen = ''; !seen.includes('output_text.delta'); ) seen += (await reader.read()).value;
+    const others = Promise.all(Array.from({ length: 7 }, () => infer('slow', '/stub tokens=1')));
+    while (!(await reader.read()).done);
+    const answers = [{ status: first.status }, ...(await others)];
     const statuses = answers.map(({ status }) => status);
     const refused = answers.find(({ status }) => status === 503);
     return { statuses, refused: refused && refusal(refused) };

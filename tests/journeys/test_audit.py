@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -94,8 +92,7 @@ def test_one_changed_byte_in_the_file_is_found_and_its_record_named(platform: Pl
 def test_the_chain_goes_on_over_a_killed_api_and_a_redis_that_lost_everything(platform: Platform) -> None:
     head = platform.folder / "head.json"
     head.write_text(audit(platform, "head").stdout)
-    for pid in platform.pids("api"):
-        os.kill(pid, signal.SIGKILL)
+    platform.kill_part("stoker api")
     platform.wait_for(lambda: _answers(platform), 30, "an answer of the API")
     change(platform, "unload", "unloaded")
     change(platform, "load", "loaded")

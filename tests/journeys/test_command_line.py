@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
 from config.settings import ROOT
 from tests.journeys.conftest import ON_THE_CPU
+from tests.support.freezing import freeze
 from tests.support.platform import Platform, running_platform
 from tests.support.typing_person import CTRL_C, TypingPerson, person_at
 from tests.support.waiting import scaled
@@ -47,12 +48,29 @@ def terminal(platform: Platform, *words: str, **environment: str) -> AbstractCon
     )
 
 
-def kill_api(platform: Platform) -> None:
-    """Kill the API, which the supervisor starts again."""
-    before = platform.pids("stoker api")
-    for pid in before:
-        os.kill(pid, signal.SIGKILL)
+@contextmanager
+def without_api(platform: Platform) -> Iterator[None]:
+    """Kill the API; the supervisor, which starts it again, is frozen until the end of the block."""
+    supervisor = platform.process.pid
+    freeze(supervisor)
+    try:
+        before = platform.kill_part("stoker api")
+        yield
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
     platform.wait_for(lambda: set(platform.pids("stoker api")) - set(before), 20, "another API")
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that is `stoker`, and waits longer for the names that it looks up: the API may be slow."""
+    program = tmp_path_factory.mktemp("program") / "stoker"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+        f"from stoker import cli, names\nnames.LOOK_UP_S = {scaled(10)}\ncli.main()\n"
+    )
+    program.chmod(0o755)
+    return program
 
 
 def test_a_log_and_the_states_are_followed_over_a_restart_of_the_api(platform: Platform) -> None:
@@ -65,9 +83,10 @@ def test_a_log_and_the_states_are_followed_over_a_restart_of_the_api(platform: P
         assert " | reading the weights\n" in shown
         watcher.wait_for("loud         loaded    1/1")
 
-        kill_api(platform)
+        with without_api(platform):
+            for person in (reader, watcher):
+                person.wait_for(AWAY)
         for person in (reader, watcher):
-            person.wait_for(AWAY)
             person.wait_for(BACK)
         assert platform.stoker("unload", "loud").returncode == 0
         watcher.wait_for("loud         unloaded  0/1")
@@ -103,15 +122,12 @@ def test_the_logs_of_the_processes_are_followed(platform: Platform) -> None:
         assert person.exit_code() == 130
 
 
-def test_a_shell_completes_the_models_of_the_platform(platform: Platform, tmp_path: Path) -> None:
-    program = tmp_path / "stoker"
-    program.write_text(f'#!/bin/sh\ncd {ROOT} && exec {sys.executable} -m stoker "$@"\n')
-    program.chmod(0o755)
+def test_a_shell_completes_the_models_of_the_platform(platform: Platform, patient: Path) -> None:
     script = f"""
-eval "$({program} completion bash)"
+eval "$({patient} completion bash)"
 complete -p stoker
 COMP_WORDS=(stoker load l) COMP_CWORD=2
-_stoker_completion {program}
+_stoker_completion {patient}
 echo "${{COMPREPLY[@]}}"
 """
     ended = subprocess.run(
@@ -140,7 +156,16 @@ def test_a_link_to_the_ui_is_printed_which_signs_in_once(platform: Platform) -> 
     assert (printed["expires_in_s"], printed["url"].partition("#")[0]) == (300, link.partition("#")[0])
 
 
-def test_an_unknown_model_is_answered_with_the_nearest_one_of_the_platform(platform: Platform) -> None:
-    ended = platform.stoker("load", "luod")
+def test_an_unknown_model_is_answered_with_the_nearest_one_of_the_platform(
+    platform: Platform, patient: Path
+) -> None:
+    ended = subprocess.run(
+        [patient, "load", "luod"],
+        env=platform.environment,
+        capture_output=True,
+        text=True,
+        timeout=scaled(60),
+        check=False,
+    )
     assert (ended.returncode, ended.stdout) == (5, "")
     assert ended.stderr == "model 'luod' is not configured (unknown_model); did you mean loud?\n"

@@ -14,9 +14,9 @@ from typing import Any
 
 import anthropic
 import openai
-import psutil
 import pytest
 
+from tests.backends.conftest import has_ended
 from tests.support.batch_lines import CHAT, chat_line, counted_requests, jsonl, parsed
 from tests.support.event_follower import following
 from tests.support.freezing import freeze
@@ -101,13 +101,12 @@ def test_a_killed_worker_fails_responses_with_output_and_is_replaced(victim: Pla
     assert stream.has_output.wait(scaled(10))
     engine = victim.engine_pid("slow")
     killed = time.monotonic()
-    for pid in victim.pids("stoker worker"):
-        os.kill(pid, signal.SIGKILL)
+    victim.kill_part("stoker worker")
     last = stream.end(15)
     assert stream.ended_at - killed < LEASE_PROMISE_S
     assert last["type"] == "response.failed"
     assert "worker_lost" in last["response"]["error"]["message"]
-    victim.wait_for(lambda: not psutil.pid_exists(engine), 2, "dead engine")
+    assert has_ended(engine, scaled(2)), "the engine lives"
     victim.wait_state("slow", "loaded")
     status, body = victim.call("POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=2"})
     assert status == 200, body
@@ -120,7 +119,7 @@ def test_a_worker_that_has_to_stop_finishes_its_responses_and_is_replaced(victim
     os.kill(worker, signal.SIGTERM)
     waiting = Stream(victim, "/stub tokens=2")  # a worker that stops takes no new ones
     assert stream.end(15)["type"] == "response.completed"
-    victim.wait_for(lambda: not psutil.pid_exists(worker), 10, "end of the worker")
+    assert has_ended(worker, scaled(10)), "the worker lives"
     assert waiting.end(30)["type"] == "response.completed"
     victim.wait_state("slow", "loaded")
 
@@ -147,8 +146,7 @@ def test_a_killed_api_is_started_again_and_the_response_can_be_resumed(victim: P
         {"model": "slow", "input": "/stub tokens=60 tokens_per_s=40", "background": True},
     )
     assert status == 200
-    for pid in victim.pids("stoker api"):
-        os.kill(pid, signal.SIGKILL)
+    victim.kill_part("stoker api")
 
     def retrieved() -> dict[str, Any] | None:
         try:
@@ -193,8 +191,7 @@ def test_a_batch_outlives_the_killed_api_and_runs_no_line_twice(victim: Platform
             return counts is not None and counts.completed >= 4
 
         victim.wait_for(has_begun, 30, "first lines")
-        for pid in victim.pids("stoker api"):
-            os.kill(pid, signal.SIGKILL)
+        victim.kill_part("stoker api")
 
         def ended() -> Any:
             try:

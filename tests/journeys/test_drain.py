@@ -15,7 +15,6 @@ PAIR = {
     "target_inflight": 2,
     "replica_max": 2,
     "stub_tokens_per_s": 50,
-    "stub_tokens": 150,
 }
 
 
@@ -30,9 +29,9 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         yield platform
 
 
-def begin(platform: Platform, count: int) -> list[str]:
-    """Begin requests of three seconds each in the background."""
-    body = {"model": "pair", "input": "x", "background": True}
+def begin(platform: Platform, count: int, seconds: int) -> list[str]:
+    """Begin requests that take so long each in the background."""
+    body = {"model": "pair", "input": f"/stub tokens={50 * seconds}", "background": True}
     return [platform.call("POST", "/v1/responses", body)[1]["id"] for _ in range(count)]
 
 
@@ -52,24 +51,25 @@ def test_a_drained_worker_finishes_its_requests_and_gets_none_until_the_drain_en
     with platform.further_worker("cpu1") as worker:
         platform.admin("POST", "/v1/admin/models/pair/load", {"replicas": 2})
         platform.wait_state("pair", "loaded")
-        first = begin(platform, 4)
+        first = begin(platform, 4, 5)
         assert used(platform) == {"cpu0": 2, "cpu1": 2}
         status, drained = platform.admin("POST", "/v1/admin/workers/cpu1/drain")
         assert (status, drained["drain"]["cause"]) == (200, "operator")
-        waiting = begin(platform, 2)
+        waiting = begin(platform, 2, 600)
         platform.wait_for(
             lambda: set(statuses(platform, first)) == {"completed"}, 20, "end of the running requests"
         )
         platform.wait_for(
             lambda: used(platform) == {"cpu0": 2, "cpu1": 0}, 5, "waiting requests on the other worker"
         )
-        last = begin(platform, 2)
+        last = begin(platform, 2, 4)
         assert statuses(platform, last) == ["queued", "queued"]
         assert platform.admin("DELETE", "/v1/admin/workers/cpu1/drain")[0] == 200
         assert used(platform)["cpu1"] == 2, "waiting requests begin with the end of the drain"
-        platform.wait_for(
-            lambda: set(statuses(platform, waiting + last)) == {"completed"}, 20, "end of all requests"
-        )
+        platform.wait_for(lambda: set(statuses(platform, last)) == {"completed"}, 20, "end of the last ones")
+        for id in waiting:
+            platform.call("POST", f"/v1/responses/{id}/cancel")
+        platform.wait_for(lambda: set(statuses(platform, waiting)) == {"cancelled"}, 20, "end of the others")
         platform.admin("POST", "/v1/admin/workers/cpu1/drain")
         worker.kill()
         platform.wait_for(lambda: platform.worker("cpu1")["state"] == "lost", 15, "loss of the worker")

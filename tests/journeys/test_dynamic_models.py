@@ -17,7 +17,7 @@ import pytest
 
 from config.load import load_settings
 from config.settings import ROOT
-from tests.support.platform import Platform, running_platform
+from tests.support.platform import Platform, preferred_wait, running_platform
 
 pytestmark = [pytest.mark.engines, pytest.mark.journey]
 
@@ -69,7 +69,7 @@ def approved(operation: str, model: str, **body: Any) -> dict[str, Any]:
 
 def send(platform: Platform, verb: str, body: dict[str, Any]) -> tuple[int, Any]:
     status, answer, _ = platform.request(
-        "POST", f"/v1/models/{verb}", body, platform.keys["admin_key"], Prefer="wait=60"
+        "POST", f"/v1/models/{verb}", body, platform.keys["admin_key"], Prefer=preferred_wait(60)
     )
     return status, answer
 

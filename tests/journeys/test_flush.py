@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-import psutil
 import pytest
 
 from tests.support.flushes import TENANTS, flush, reused
 from tests.support.freezing import freeze
-from tests.support.platform import ROOT, Platform, running_platform
+from tests.support.platform import ROOT, Platform, parent_of, running_platform
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
@@ -64,7 +63,7 @@ def ended(platform: Platform, id: str) -> dict[str, Any]:
 def children(platform: Platform) -> list[int]:
     """The API processes that serve, without their parent."""
     pids = platform.pids("stoker api")
-    return [pid for pid in pids if psutil.Process(pid).ppid() in pids]
+    return [pid for pid in pids if parent_of(pid) in pids]
 
 
 @pytest.fixture
@@ -128,8 +127,7 @@ def test_a_frozen_api_process_delays_a_flush_for_a_bounded_time(platform: Platfo
 def test_a_flush_goes_on_when_all_api_processes_are_killed(platform: Platform, frozen: int) -> None:
     id = begin(platform)
     assert frozen in platform.pids("stoker api")
-    for pid in platform.pids("stoker api"):
-        os.kill(pid, signal.SIGKILL)
+    platform.kill_part("stoker api")
     assert ended(platform, id)["status"] == "completed"
 
 

@@ -48,7 +48,7 @@ def signed_in(platform: Platform) -> dict[str, str]:
 def status_of(platform: Platform, path: str, headers: dict[str, str]) -> int:
     request = urllib.request.Request(platform.url + path, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=scaled(30)) as answer:
             answer.read()
             return int(answer.status)
     except urllib.error.HTTPError as error:
@@ -94,9 +94,10 @@ def test_a_request_under_way_ends_with_the_refusal_and_its_job_ends_once_when_re
     answers: list[tuple[int, Any]] = []
     waiting = threading.Thread(target=lambda: answers.append(platform.respond("stub", text)))
     before = platform.admin("GET", "/v1/admin/requests")[1]["data"]
+    client = platform.redis()
     waiting.start()
     platform.wait_for(lambda: platform.model("stub")["inflight_requests"], 10, "the request runs")
-    with refused_writes(platform.redis(), platform.folder / "data" / "redis"):
+    with refused_writes(client, platform.folder / "data" / "redis"):
         waiting.join(scaled(60))
         ((status, refusal),) = answers
         assert (status, refusal["error"]["code"]) == (503, "storage_full")

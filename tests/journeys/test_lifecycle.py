@@ -13,7 +13,7 @@ import pytest
 from tests.journeys.test_model_runner import node
 from tests.seeds import MODEL_RUNNER_FILE
 from tests.support.gateway import Gateway
-from tests.support.platform import Platform, running_platform
+from tests.support.platform import Platform, preferred_wait, running_platform
 from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
@@ -72,7 +72,7 @@ def send_load(runner: Platform, body: dict[str, Any]) -> int:
 def unload(runner: Platform, gateway: Gateway, model: str) -> dict[str, Any]:
     key = runner.keys["admin_key"]
     status, body, _ = runner.request(
-        "POST", "/v1/models/unload", gateway.unload(model), key, Prefer="wait=30"
+        "POST", "/v1/models/unload", gateway.unload(model), key, Prefer=preferred_wait(30)
     )
     assert status == 200, body
     answer: dict[str, Any] = body

@@ -245,7 +245,7 @@ def test_seconds_and_images_are_in_the_usage(platform: Platform) -> None:
 def test_a_killed_engine_is_replaced(platform: Platform, sdk: openai.OpenAI, name: str) -> None:
     pid = platform.engine_pid(name)
     os.kill(pid, signal.SIGKILL)
-    assert has_ended(pid, 30)
+    assert has_ended(pid, scaled(30))
     platform.wait_for(lambda: platform.model(name)["runtime_state"] == "loaded", 120, "restart")
     asks: dict[str, Any] = {
         "whisper": lambda: transcribe(sdk, "en-numbers.wav"),

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +12,7 @@ import pytest
 from api.files.paths_below import paths_below
 from tests.journeys.conftest import ON_THE_CPU
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
@@ -51,7 +49,7 @@ def left(platform: Platform) -> list[Path]:
 
 def send(platform: Platform, body: bytes, length: int) -> socket.socket:
     address = urlsplit(platform.url)
-    connection = socket.create_connection((address.hostname, address.port), timeout=60)
+    connection = socket.create_connection((address.hostname, address.port), timeout=scaled(60))
     connection.sendall(HEAD % (platform.keys["api_key"].encode(), length) + body)
     return connection
 
@@ -67,10 +65,7 @@ def running(platform: Platform) -> socket.socket:
 
 def kill(platform: Platform, part: str) -> None:
     """Kill all processes of a part, and wait until it is back."""
-    before = platform.pids(part)
-    for pid in before:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    before = platform.kill_part(part)
     platform.wait_for(lambda: set(platform.pids(part)) - set(before), 60, f"restart of {part}")
     platform.wait_state("scribe", "loaded", 90)
 

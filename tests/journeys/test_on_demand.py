@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import random
-import signal
 import threading
 import time
 import urllib.request
@@ -164,9 +163,7 @@ def test_killed_processes_leave_no_state_stuck_during_switches(platform: Platfor
             ask(platform, model)
 
     def kill_one() -> None:
-        for pid in platform.pids(chance.choice(["stoker worker", "stoker api"])):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        platform.kill_part(chance.choice(["stoker worker", "stoker api"]))
 
     for _ in range(KILLS):
         for model in ("left", "right"):

@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import psutil
 import pytest
 
+from tests.backends.conftest import has_ended
 from tests.support import nvml
 from tests.support.event_follower import Follower, following
 from tests.support.freezing import freeze
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.journey, pytest.mark.hostile, pytest.mark.rule("beyond/a-worker-dies-in-the")]
 LEASE = {"lease_ms": 2500}
@@ -152,7 +153,7 @@ def test_a_worker_frozen_while_it_loads_loses_its_lease_and_leaves_no_engine(idl
         finally:
             os.kill(pid, signal.SIGCONT)
     # it is fenced, and exits with its engines
-    idle.wait_for(lambda: not psutil.pid_exists(orphan), 5, "end of the orphaned engine")
+    assert has_ended(orphan, scaled(5)), "the orphaned engine lives"
     wait_for_one_engine(idle, "one")
     assert idle.model("one")["runtime_state"] == "loaded"
 
@@ -180,7 +181,7 @@ def test_a_worker_lost_while_it_unloads_leaves_the_model_unloaded(
     _, response = idle.call("GET", f"/v1/responses/{response['id']}")
     assert response["status"] == "failed"
     assert "worker_lost" in response["error"]["message"]
-    idle.wait_for(lambda: not psutil.pid_exists(engine), 5, "end of the orphaned engine")
+    assert has_ended(engine, scaled(5)), "the orphaned engine lives"
     idle.wait_for(lambda: workers(idle) == ["gpu0", "gpu1"], RECOVERED_S, "two workers")
     row = idle.model("fixed")  # no worker loads it again
     assert (row["runtime_state"], row["loaded_replicas"], row["operation_id"]) == ("unloaded", 0, operation)

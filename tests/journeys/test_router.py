@@ -15,7 +15,7 @@ from config.settings import ROOT
 from tests.support.hub_server import HubServer, Repository
 from tests.support.platform import Platform, running_platform
 from tests.support.resumed_streams import answering
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 from workers.downloads.program import CHUNK_BYTES
 
 pytestmark = [pytest.mark.journey, pytest.mark.timeout(180), pytest.mark.slow]
@@ -103,7 +103,7 @@ def following(platform: Platform) -> Iterator[Events]:
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(scaled(20))
     yield events
     left.set()
 

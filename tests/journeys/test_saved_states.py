@@ -18,6 +18,7 @@ from tests.support.flushes import KEYS, TENANTS, flush
 from tests.support.freezing import freeze
 from tests.support.platform import Platform, running_platform
 from tests.support.process_groups import core_of
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.engines, pytest.mark.journey, pytest.mark.timeout(300)]
 
@@ -407,7 +408,7 @@ def test_the_death_of_an_engine_ends_a_save_and_leaves_no_file(platform: Platfor
     freeze(core)
     body = json.dumps({"model": model, "filename": "after"}).encode()
     address = urlsplit(platform.url)
-    with socket.create_connection((address.hostname, address.port), timeout=30) as client:
+    with socket.create_connection((address.hostname, address.port), timeout=scaled(30)) as client:
         head = f"POST /slots/0?action=save HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {KEYS['a']}\r\n"
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         client.sendall(head.encode() + body)

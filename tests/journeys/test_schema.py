@@ -71,7 +71,7 @@ def test_every_response_conforms_to_the_openapi_document(tmp_path: Path, example
             f"--max-examples={examples}",
             "--generation-deterministic",
             "--suppress-health-check=all",
-            "--request-timeout=30",
+            f"--request-timeout={scaled(30):g}",
             *phases,
         ]
         # two processes, each for about half of the operations

@@ -16,6 +16,7 @@ from tests.journeys.conftest import ON_THE_CPU
 from tests.support.gateway import Gateway
 from tests.support.platform import Platform, running_platform
 from tests.support.runner_checks import check_runner
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -52,7 +53,10 @@ def platform(tmp_path_factory: pytest.TempPathFactory, gateway: Gateway) -> Iter
             "remote": {**remote, "enabled": True, "target_inflight": 2},
         }
         environment = {**ON_THE_CPU, "VERIFIED_OP_TOKEN_KEY_PATH": str(gateway.path)}
-        with running_platform(folder / "platform", {"models": models}, environment=environment) as running:
+        options = ("--port", "0")  # the usual ports may be those of another test
+        with running_platform(
+            folder / "platform", {"models": models}, *options, environment=environment
+        ) as running:
             for name in NAMES:
                 running.wait_state(name, "loaded")
             yield running
@@ -126,4 +130,4 @@ def test_tgi_is_a_model_runner(platform: Platform, gateway: Gateway, sdk: openai
 def test_an_unload_ends_the_launcher(platform: Platform) -> None:
     pid = platform.engine_pid("managed")
     assert platform.run_operation("unload", "managed")["runtime_state"] == "unloaded"
-    assert has_ended(pid, 10)
+    assert has_ended(pid, scaled(10))

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from stoker import names
 from stoker.cli import cli
 from stoker.managed_process import ProcessPlan
 from stoker.supervisor import STOP_SIGNALS, Supervisor
 from tests.support.answering_api import answering_api
+from tests.support.waiting import scaled
 
 SLEEPER = "import time; time.sleep(600)"
 STUBBORN = """
@@ -66,6 +68,12 @@ def supervisor(reports: list[str]) -> Iterator[Supervisor]:
     os.close(made._wake)
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
+def _names_are_looked_up_without_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the answer with the names may take longer than people would wait for it."""
+    monkeypatch.setattr(names, "LOOK_UP_S", scaled(10))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -19,16 +20,18 @@ from stoker.data_folder import (
     DataFolderLock,
     DataFolderUnusable,
 )
+from tests.support.waiting import scaled
 
 PROGRAM_WITH_CHILD = """
-import os, sys, time
+import os, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from stoker.data_folder import DataFolderLock
 lock = DataFolderLock(Path(sys.argv[2]))
 if os.fork() == 0:
-    time.sleep(0.5)
+    sys.stdin.read()
 """
+"""Its child holds the lock until the end of its input."""
 
 
 def test_a_second_lock_on_the_same_folder_is_refused_in_one_sentence(tmp_path):
@@ -42,11 +45,17 @@ def test_a_second_lock_on_the_same_folder_is_refused_in_one_sentence(tmp_path):
 
 def test_the_lock_waits_for_the_processes_of_a_dead_owner(tmp_path):
     # a server that inherited the lock needs a moment more than its killed supervisor
-    subprocess.run([sys.executable, "-c", PROGRAM_WITH_CHILD, str(ROOT), str(tmp_path)], check=True)
+    command = [sys.executable, "-c", PROGRAM_WITH_CHILD, str(ROOT), str(tmp_path)]
+    owner = subprocess.Popen(command, stdin=subprocess.PIPE)
+    assert owner.stdin is not None
+    assert owner.wait(scaled(30)) == 0
     began = time.monotonic()
+    release = threading.Timer(0.3, owner.stdin.close)
+    release.start()
 
     os.close(DataFolderLock(tmp_path).fd)
-    assert 0.1 < time.monotonic() - began < INHERITED_LOCK_WAIT_S
+    assert 0.3 <= time.monotonic() - began < INHERITED_LOCK_WAIT_S
+    release.join()
 
 
 @pytest.mark.parametrize(("name", "reason"), [("file", "File exists"), ("file/sub", "Not a directory")])

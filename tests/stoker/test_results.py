@@ -198,12 +198,22 @@ def run_program(api: Any, tmp_path: Path, words: str, **environment: str) -> sub
     )
 
 
-@pytest.mark.parametrize("words", ["status | head -n 0", "status --watch | head -n 1"])
+@pytest.mark.parametrize("words", ["status > {fifo}", "status --watch | head -n 1"])
 def test_a_command_ends_quietly_when_the_reader_of_its_output_has_ended(
     api: Any, tmp_path: Path, words: str
 ) -> None:
-    api.answers = {"/v1/admin/models": [(200, {"models": []})]}
-    ended = run_program(api, tmp_path, f"stoker {words}")
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    readers = [os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)]
+
+    def models() -> dict[str, Any]:
+        """End the reader of the FIFO before the command has anything to write."""
+        while readers:
+            os.close(readers.pop())
+        return {"models": []}
+
+    api.answers = {"/v1/admin/models": [(200, models)]}
+    ended = run_program(api, tmp_path, f"stoker {words.format(fifo=fifo)}")
     assert (ended.returncode, ended.stderr) == (141, "")
 
 

@@ -14,7 +14,7 @@ import pytest
 from config.settings import ROOT
 from stoker.managed_process import Backoff, ProcessPlan, last_lines
 from stoker.supervisor import ProcessDied, StopRequested
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 from .conftest import SLEEPER, STUBBORN, is_alive, plan
 
@@ -42,7 +42,7 @@ def test_a_process_that_dies_is_restarted_and_the_reason_is_reported(supervisor,
     first = process.pid
     os.kill(first, signal.SIGKILL)
 
-    assert supervisor.wait_until(lambda: process.pid not in (None, first), 5)
+    assert supervisor.wait_until(lambda: process.pid not in (None, first), scaled(5))
     assert reports == [
         f"api killed by SIGKILL; starting it again in 0.5 s (log: {tmp_path / 'api.log'})",
         "api started again",
@@ -54,7 +54,7 @@ def test_a_process_that_always_dies_is_restarted_with_growing_delays(supervisor,
     supervisor.starting = False
     began = time.monotonic()
 
-    assert supervisor.wait_until(lambda: len(reports) >= 5, 10)
+    assert supervisor.wait_until(lambda: len(reports) >= 5, scaled(10))
     assert time.monotonic() - began > 0.5 + 1.0
     assert [line.split(" (")[0] for line in reports if "exited" in line] == [
         "api exited with code 3; starting it again in 0.5 s",
@@ -72,7 +72,7 @@ def test_a_program_that_cannot_be_run_is_retried_later(supervisor, reports, tmp_
     program.unlink()
     process.signal(signal.SIGKILL)
 
-    assert supervisor.wait_until(lambda: len(reports) >= 2, 5)
+    assert supervisor.wait_until(lambda: len(reports) >= 2, scaled(5))
     assert reports[1].startswith("x could not be started: No such file or directory; starting it again in")
 
 
@@ -81,7 +81,7 @@ def test_the_end_of_a_process_while_starting_is_an_error_with_its_last_lines(sup
     process = supervisor.start(plan("api", code, tmp_path))
 
     with pytest.raises(ProcessDied, match="api exited with code 1") as died:
-        supervisor.wait_until(lambda: False, 5)
+        supervisor.wait_until(lambda: False, scaled(5))
     assert died.value.process is process
     assert last_lines(process.plan.log, 1) == ["no such thing"]
 
@@ -105,7 +105,7 @@ def test_a_process_that_ignores_sigterm_is_killed_after_its_timeout(supervisor, 
     began = time.monotonic()
 
     assert supervisor.stop() is False
-    assert 0.3 <= time.monotonic() - began < 3
+    assert 0.3 <= time.monotonic() - began < scaled(3)
     assert not is_alive(pid)
 
 
@@ -119,14 +119,14 @@ def test_a_signal_ends_the_run_and_a_second_one_kills_at_once(supervisor, tmp_pa
     began = time.monotonic()
     signal.raise_signal(signal.SIGTERM)
     supervisor.stop()
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < scaled(3)
 
 
 def test_a_signal_while_starting_is_not_lost(supervisor):
     signal.raise_signal(signal.SIGTERM)
 
     with pytest.raises(StopRequested):
-        supervisor.wait_until(lambda: False, 5)
+        supervisor.wait_until(lambda: False, scaled(5))
 
 
 def test_remaining_processes_in_the_group_of_a_dead_process_are_killed(supervisor, tmp_path):
@@ -137,7 +137,7 @@ def test_remaining_processes_in_the_group_of_a_dead_process_are_killed(superviso
     os.kill(process.pid, signal.SIGKILL)
 
     supervisor.starting = False
-    assert supervisor.wait_until(lambda: not is_alive(grandchild), 5)
+    assert supervisor.wait_until(lambda: not is_alive(grandchild), scaled(5))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal")
@@ -172,7 +172,7 @@ def test_each_start_is_marked_in_the_log_and_only_the_lines_since_the_last_are_q
     process = supervisor.start(plan("api", "import os; print(os.getpid())", tmp_path))
     supervisor.starting = False
 
-    assert supervisor.wait_until(lambda: len(reports) >= 3, 5)
+    assert supervisor.wait_until(lambda: len(reports) >= 3, scaled(5))
     assert process.plan.log.read_text().count("==== api starts, ") == 2
     assert len(last_lines(process.plan.log)) == 1
 
@@ -189,7 +189,7 @@ for number in range(100_000):
     process = supervisor.start(plan("api", code, tmp_path))
     log = process.plan.log
     old = [log.with_name(f"api.log.{number}") for number in (1, 2, 3, 4)]
-    assert supervisor.wait_until(old[2].exists, 10)
+    assert supervisor.wait_until(old[2].exists, scaled(10))
     seen = [0]
 
     def continues():
@@ -198,7 +198,7 @@ for number in range(100_000):
         return seen[-1] > seen[0] + 300
 
     seen[0] = int(old[0].read_text().splitlines()[-1].split()[1])
-    assert supervisor.wait_until(continues, 10)
+    assert supervisor.wait_until(continues, scaled(10))
     process.kill()
     assert not old[3].exists()
     assert all(path.stat().st_size < 100_000 for path in (log, *old[:3]))
@@ -233,5 +233,5 @@ def test_the_delay_is_reset_after_30_seconds_of_uptime():
 def test_the_end_of_an_optional_process_while_starting_is_no_error(supervisor, reports, tmp_path):
     process = supervisor.start(plan("monitor", "raise SystemExit(1)", tmp_path, is_optional=True))
 
-    assert supervisor.wait_until(lambda: process.restart_at is not None, 10)
+    assert supervisor.wait_until(lambda: process.restart_at is not None, scaled(10))
     assert reports[0].startswith("monitor exited with code 1; starting it again in 0.5 s")

@@ -78,13 +78,16 @@ class Up:
 
     def child(self, words: str) -> int:
         """The child process with these words in its command."""
-        (pid,) = (
-            pid
-            for pid in self.process_tree() - {self.process.pid}
-            if words.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
-            and int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1]) == self.process.pid
-        )
+        (pid,) = (pid for pid in self.process_tree() if self._is_child(pid, words))
         return pid
+
+    def _is_child(self, pid: int, words: str) -> bool:
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:  # it has ended since
+            return False
+        return words.encode() in command and int(stat.rpartition(") ")[2].split()[1]) == self.process.pid
 
 
 @pytest.fixture
@@ -237,4 +240,4 @@ def test_stoker_up_stops_when_asked_while_it_starts(up):
     platform.process.terminate()
 
     assert platform.process.wait(scaled(40)) == 0
-    assert not any(is_alive(pid) for pid in tree)
+    wait_until(lambda: not any(is_alive(pid) for pid in tree), 2, lambda: tree)

@@ -28,7 +28,7 @@ from stoker.valkey import (
     response_bounds,
     server_plan,
 )
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 PASSWORD = "correct-horse"
 NEVER = Retry(NoBackoff(), 0)
@@ -100,7 +100,7 @@ def test_the_data_survives_sigkill(server, supervisor, reports):
     client.set("key", "yes")
     os.kill(process.pid, signal.SIGKILL)
 
-    assert supervisor.wait_until(lambda: len(reports) == 2, 5)
+    assert supervisor.wait_until(lambda: len(reports) == 2, scaled(5))
     assert connect(port).get("key") == b"yes"
 
 

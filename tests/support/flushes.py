@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from config.tenants import digest_of
-from tests.support.platform import Platform
+from tests.support.platform import Platform, preferred_wait
 
 KEYS = {"a": "sk-tenant-a-for-tests", "b": "sk-tenant-b-for-tests"}
 TENANTS = {name: {"api_keys_sha256": [digest_of(key)]} for name, key in KEYS.items()}
@@ -29,7 +29,7 @@ def reused(platform: Platform, tenant: str, model: str, tag: str | None = None) 
 def flush(platform: Platform, **scope: str) -> dict[str, Any]:
     """Flush, and wait for the end; returns the operation."""
     status, operation, _ = platform.request(
-        "POST", "/v1/admin/cache/flush", scope, platform.keys["admin_key"], Prefer="wait=30"
+        "POST", "/v1/admin/cache/flush", scope, platform.keys["admin_key"], Prefer=preferred_wait(30)
     )
     assert status == 200, operation
     assert operation["status"] == "completed", operation

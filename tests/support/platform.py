@@ -154,13 +154,14 @@ class Platform:
 
     def run_operation(self, verb: str, name: str, **body: object) -> dict[str, Any]:
         """Load or unload a model and wait for the end of the operation; returns the model's row."""
+        wait = preferred_wait(30)
         status, row, headers = self.request(
-            "POST", f"/v1/admin/models/{name}/{verb}", body, self.keys["admin_key"], Prefer="wait=30"
+            "POST", f"/v1/admin/models/{name}/{verb}", body, self.keys["admin_key"], Prefer=wait
         )
         assert status == 200, row
         if row["operation"] and row["operation"]["status"] not in ("completed", "failed"):
             raise AssertionError(f"{verb} {name} has not ended: {row}\n{self.logs()}")
-        assert headers["Preference-Applied"] == "wait=30" or row["operation"] is None
+        assert headers["Preference-Applied"] == wait or row["operation"] is None
         return row
 
     def operation(self, id: str) -> dict[str, Any]:
@@ -202,20 +203,29 @@ class Platform:
         return redis.Redis.from_url(self.redis_url())
 
     def redis_url(self) -> str:
-        """The address of the platform's Redis, from the environment of a worker."""
-        pid = next(iter(self.pids("stoker worker")), None)
-        assert pid is not None, "no worker runs"
-        return psutil.Process(pid).environ()["REDIS_URL"]
+        """The address of the platform's Redis."""
+        return self.worker_environment()["REDIS_URL"]
+
+    def worker_environment(self) -> dict[str, str]:
+        """The environment of a worker: of the next one if none runs at the moment."""
+
+        def found() -> dict[str, str] | None:
+            for pid in self.pids("stoker worker"):
+                with contextlib.suppress(psutil.Error):  # it has ended
+                    return psutil.Process(pid).environ()
+            return None
+
+        answer: dict[str, str] = self.wait_for(found, 30, "worker")
+        return answer
 
     @contextlib.contextmanager
     def further_worker(self, name: str) -> Iterator[subprocess.Popen[bytes]]:
         """Run another worker, as on a further host, until it is stopped; it has registered."""
-        first = psutil.Process(next(iter(self.pids("stoker worker")))).environ()
         with (self.folder / f"worker-{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "stoker", "worker", "--name", name],
                 cwd=ROOT,
-                env=first,
+                env=self.worker_environment(),
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -238,6 +248,17 @@ class Platform:
     def pids(self, part: str) -> list[int]:
         """The platform's processes with `part` in their command line."""
         return sorted(pid for pid, command in self.processes().items() if part in command)
+
+    def kill_part(self, part: str) -> list[int]:
+        """Kill the processes with `part` in their command line; returns their pids.
+
+        One of them may have ended by then: a process ends with the one that has started it.
+        """
+        pids = self.pids(part)
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return pids
 
     @property
     def redis_pid(self) -> int:
@@ -275,7 +296,7 @@ class Platform:
         """The pid of a worker."""
         pids = self.pids(f"stoker worker --name {name}")
         # a process that the worker has just forked has the worker's command line until it executes its own
-        (pid,) = [pid for pid in pids if _parent(pid) not in pids]
+        (pid,) = [pid for pid in pids if parent_of(pid) not in pids]
         return pid
 
     def stop(self, seconds: float = 40) -> int:
@@ -288,13 +309,18 @@ class Platform:
         """Stop the platform and kill all processes that it may have left."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.stop(20)
-        for pid in [self.process.pid, *self.processes()]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        self.process.kill()
+        self.kill_part("")  # all of them
         self.process.wait()
 
 
-def _parent(pid: int) -> int | None:
+def preferred_wait(seconds: float) -> str:
+    """The value of `Prefer` for an answer at the end of an operation, which may take so long (scaled)."""
+    return f"wait={scaled(seconds):.0f}"
+
+
+def parent_of(pid: int) -> int | None:
+    """The pid of a process' parent; None if the process has ended."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return psutil.Process(pid).ppid()
     return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.support.gateway import Gateway
-from tests.support.platform import Platform
+from tests.support.platform import Platform, preferred_wait
 
 Send = Callable[[], Mapping[str, str]]
 """Sends a request for inference, and returns the headers of its answer."""
@@ -25,7 +25,7 @@ def check_runner(platform: Platform, gateway: Gateway, model: str, runner_type: 
 
     key = platform.keys["admin_key"]
     unload = gateway.unload(model)
-    status, freed, _ = platform.request("POST", "/v1/models/unload", unload, key, Prefer="wait=60")
+    status, freed, _ = platform.request("POST", "/v1/models/unload", unload, key, Prefer=preferred_wait(60))
     assert (status, freed["modelId"], freed["kvCacheFlushed"]) == (200, model, True), freed
     assert freed["gpuMemoryFreedMB"] == 0  # it ran on the CPU
     platform.wait_for(lambda: model in capabilities(platform)["models"]["available"], 10, "unloaded model")
