@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 from typing import Any
 
 import pytest
@@ -91,8 +89,7 @@ def test_the_death_of_the_api_in_mid_answer_heals_without_a_click(
 ) -> None:
     chat.send("/stub tokens=250 tokens_per_s=25", "stub")
     wait_in_page(chat.page, HAS_TEXT)
-    for pid in chat_platform.pids("stoker api"):
-        os.kill(pid, signal.SIGKILL)
+    chat_platform.kill_part("stoker api")
     chat.wait_for("done", seconds=60)
     chat.expect_cuts()
     check_whole(chat)
