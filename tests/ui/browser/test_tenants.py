@@ -77,6 +77,7 @@ def test_a_tenant_is_added_changed_and_removed(tenants: Any, platform: Platform,
     dialog(tenants).get_by_label("Most running requests").fill("3")
     dialog(tenants).get_by_role("button", name="Save").click()
     row.get_by_role("img", name="Running: 0 of 3").wait_for()
+    dialog(tenants).wait_for(state="detached")  # the list may be read before the answer to the change has come
     assert platform.admin("GET", f"/v1/admin/tenants/{name}")[1]["rate_limit"] is None
     assert tenants.evaluate("document.activeElement.textContent") == "Change", "the focus returns"
 
