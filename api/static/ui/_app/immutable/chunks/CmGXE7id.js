@@ -1,0 +1,1 @@
+import"./CmpQ_OwG.js";
