@@ -22,7 +22,7 @@ MODELS = {
     "stub": {"backend": "stub", "enabled": True},
     "broken": {"backend": "stub", "stub_load_fail": HOSTILE},
     "unlucky": {"backend": "stub", "stub_load_fail": HOSTILE},  # loaded by one test alone: its first failure
-    "org/slow": {"backend": "stub", "stub_load_s": 60},  # tests cancel its load: a slow page finds it under way
+    "org/slow": {"backend": "stub", "stub_load_s": 60},  # tests cancel its load, which a slow page finds, too
 }
 
 

@@ -70,7 +70,8 @@ def speaking(speaking_chromium: Any, media_platform: Platform) -> Iterator[ChatP
 
 
 RECORDED = """seconds => {
-    const [minutes, rest] = document.querySelector('[data-testid=recorded]').textContent.split(':').map(Number);
+    const shown = document.querySelector('[data-testid=recorded]').textContent;
+    const [minutes, rest] = shown.split(':').map(Number);
     return 60 * minutes + rest >= seconds;
 }"""
 
