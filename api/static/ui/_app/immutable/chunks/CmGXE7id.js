@@ -1,1 +1,0 @@
-import"./CmpQ_OwG.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CmpQ_OwG.js";export{m as component};

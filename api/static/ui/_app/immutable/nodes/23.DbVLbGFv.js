@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/DaCKiRbc.js";export{m as component};

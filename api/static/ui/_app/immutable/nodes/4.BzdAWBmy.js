@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/CmpQ_OwG.js";export{e as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/DaCKiRbc.js";export{e as component};

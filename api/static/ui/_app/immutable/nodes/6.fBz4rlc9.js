@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BXxekPIO.js";export{m as component};
