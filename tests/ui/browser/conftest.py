@@ -22,7 +22,7 @@ MODELS = {
     "stub": {"backend": "stub", "enabled": True},
     "broken": {"backend": "stub", "stub_load_fail": HOSTILE},
     "unlucky": {"backend": "stub", "stub_load_fail": HOSTILE},  # loaded by one test alone: its first failure
-    "org/slow": {"backend": "stub", "stub_load_s": 4},
+    "org/slow": {"backend": "stub", "stub_load_s": 60},  # tests cancel its load, which a slow page finds, too
 }
 
 
@@ -82,7 +82,10 @@ def is_problem(line: Any) -> bool:
 
 
 def close(context: Any) -> None:
-    """Close a profile. A handler of a request that is cut off by this would fail the next test."""
+    """Close a profile. A handler of a request that is cut off by this would fail the next test.
+
+    So would one that a test has removed with `unroute_all` while it was fetching: a test leaves it to this.
+    """
     for page in context.pages:
         page.unroute_all(behavior="ignoreErrors")
     context.unroute_all(behavior="ignoreErrors")
@@ -204,9 +207,9 @@ NUMBERS = itertools.count()
 
 @pytest.fixture
 def tenant(platform: Platform) -> Iterator[str]:
-    """A tenant of the test's own, with room for two requests a minute."""
+    """A tenant of the test's own, with room for two requests an hour: none is free again during a test."""
     name = f"acme-{next(NUMBERS)}"
-    status, answer = platform.admin("POST", "/v1/admin/tenants", {"name": name, "rate_limit": "2req/min"})
+    status, answer = platform.admin("POST", "/v1/admin/tenants", {"name": name, "rate_limit": "2req/hour"})
     assert status == 201, answer
     yield name
     platform.admin("DELETE", f"/v1/admin/tenants/{name}")

@@ -54,6 +54,10 @@ class CuttableProxy:
                     client.close()
                     continue
                 with self._lock:
+                    if listener.fileno() < 0:  # cut meanwhile
+                        _close(client)
+                        _close(server)
+                        return
                     self._sockets += [client, server]
                 for source, sink in ((client, server), (server, client)):
                     threading.Thread(target=_copy, args=(source, sink), daemon=True).start()

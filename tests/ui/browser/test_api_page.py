@@ -30,8 +30,10 @@ OF_SWAGGER_UI = {
 
 def find_operation(page: Any, words: str) -> Any:
     """Search for an operation that these words alone name, and open it."""
-    page.fill("#search", words)
     block = page.locator(".opblock")
+    page.fill("#search", "")
+    block.first.wait_for(state="detached")  # that of an earlier search is not taken for this one's
+    page.fill("#search", words)
     block.wait_for()
     block.locator("button.opblock-summary-control").click()
     return block

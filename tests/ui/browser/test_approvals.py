@@ -228,7 +228,6 @@ def test_a_page_signs_nothing_when_its_plan_is_not_what_would_be_signed(
     covered.get_by_text('{"state":"loaded"}').wait_for()
     sign(page, keys["alice"], "later")
     page.get_by_text("The plan that is shown is not the one that would be signed").wait_for()
-    page.unroute_all()
     assert proposal_of(platform, proposal["id"])["signatures"] == []
 
 

@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import sysconfig
+import time
 import venv
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -555,13 +556,14 @@ def test_a_plan_is_not_asked_for_at_each_poll_of_the_page_of_the_model(
     page.on(
         "request", lambda request: asked.append(request.url) if request.url.endswith("/load/plan") else None
     )
+    began = time.monotonic()
     dialog = open_form(page, "of-stub")
     dialog.get_by_text("It can begin: 1 replica on").wait_for()
     for _ in range(3):
         with page.expect_response(lambda answer: answer.url.endswith("/v1/admin/models/of-stub")):
             pass
     assert dialog.get_by_text("It can begin: 1 replica on").is_visible()
-    assert len(asked) <= 2, "the form itself asks again after 8 s"
+    assert len(asked) <= 1 + (time.monotonic() - began) / 8, "the form itself asks again after 8 s"
 
 
 def test_the_form_works_with_the_keyboard_alone_and_the_focus_returns(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import wait_for
 from tests.ui.browser.conftest import HOSTILE, check_accessible, wait_in_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
@@ -138,6 +139,34 @@ def test_a_paused_log_continues_without_a_loss(signed_in: Callable[[str], Any], 
     page.wait_for_selector(f"{LINES}:text-is('while paused') >> nth=2")
     assert log_lines(page)[: len(before)] == before
     assert log_lines(page).count("while paused") == 3
+
+
+def test_lines_of_a_reading_that_was_under_way_at_a_pause_are_shown_when_the_log_continues(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    page = open_model(signed_in, "chatty")
+    page.wait_for_selector(f"{LINES}:text-is('ready')")
+    held: list[Any] = []
+    page.route("**/v1/admin/models/chatty/log?*", lambda route: held.append(route))  # noqa: PLW0108 - no builtin
+    wait_for(lambda: held or page.wait_for_timeout(20), 10, lambda: "the page reads the log")
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_selector("text=Paused: new lines are not shown.")
+    before = log_lines(page)
+    ask(platform, "/stub print=1 tokens=1 printed after the pause")
+    platform.wait_for(
+        lambda: "after the pause" in json.dumps(platform.admin("GET", "/v1/admin/models/chatty/log")[1]),
+        10,
+        "line in the log",
+    )
+    with page.expect_response("**/v1/admin/models/chatty/log?*") as answer:
+        held[0].continue_()
+    assert "printed after the pause" in answer.value.text()
+    page.wait_for_timeout(300)
+    assert log_lines(page) == before
+    page.unroute("**/v1/admin/models/chatty/log?*")
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_selector(f"{LINES}:text-is('printed after the pause')")
+    assert log_lines(page).count("printed after the pause") == 1
 
 
 def test_the_log_is_searched(signed_in: Callable[[str], Any], platform: Platform) -> None:

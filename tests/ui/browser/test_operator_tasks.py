@@ -133,11 +133,13 @@ def test_a_tenant_with_a_limit_and_a_key_is_added_with_three_clicks(
 
 
 def test_the_tenant_that_used_most_yesterday_is_on_the_overview(
-    signed_in: Callable[[str], Any], page: Any
+    signed_in: Callable[[str], Any], page: Any, platform: Platform
 ) -> None:
-    # the page takes today for yesterday: the requests of this module are yesterday's then
-    tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
-    page.clock.set_fixed_time(tomorrow)
+    # the page takes the day of the latest requests for yesterday
+    usage = lambda: platform.admin("GET", "/v1/admin/usage")[1]["data"]  # noqa: E731
+    days = [row["day"] for row in platform.wait_for(usage, 10, "usage")]
+    noon = datetime.datetime.fromisoformat(f"{max(days)}T12:00:00+00:00")
+    page.clock.set_fixed_time(noon + datetime.timedelta(days=1))
     signed_in("/ui/admin")
     inputs = Inputs(page)
     part(page, "Most tokens yesterday").get_by_role("listitem").filter(has_text=USED).first.wait_for()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform
+from tests.support.waiting import wait_for
 from tests.ui.browser.conftest import HOSTILE, check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
@@ -62,8 +63,8 @@ def test_a_tenant_is_added_changed_and_removed(tenants: Any, platform: Platform,
     box.get_by_role("button", name="Create", exact=True).click()
     row = tenants.locator(f"tbody[data-row='{name}']")
     row.wait_for()
-    assert tenants.url.endswith("/ui/admin/tenants"), "a reload does not open the form again"
     key = box.locator("[data-key]").inner_text()
+    assert tenants.url.endswith("/ui/admin/tenants"), "a reload does not open the form again"
     assert status_of(platform, key) == 200, "a new tenant gets a key at once"
     box.get_by_role("button", name="Close").click()
     box.wait_for(state="detached")
@@ -77,6 +78,7 @@ def test_a_tenant_is_added_changed_and_removed(tenants: Any, platform: Platform,
     dialog(tenants).get_by_label("Most running requests").fill("3")
     dialog(tenants).get_by_role("button", name="Save").click()
     row.get_by_role("img", name="Running: 0 of 3").wait_for()
+    dialog(tenants).wait_for(state="detached")  # the list may be read before the answer to the change
     assert platform.admin("GET", f"/v1/admin/tenants/{name}")[1]["rate_limit"] is None
     assert tenants.evaluate("document.activeElement.textContent") == "Change", "the focus returns"
 
@@ -87,6 +89,36 @@ def test_a_tenant_is_added_changed_and_removed(tenants: Any, platform: Platform,
     dialog(tenants).get_by_role("button", name="Remove").click()
     row.wait_for(state="detached")
     assert platform.admin("GET", f"/v1/admin/tenants/{name}")[0] == 404
+
+
+def test_a_new_tenant_gets_its_key_when_another_form_is_opened_while_the_list_is_read(
+    tenants: Any, platform: Platform
+) -> None:
+    name = f"new-{next(NUMBERS)}"
+    tenants.get_by_role("button", name="Add a tenant").click()
+    dialog(tenants).get_by_label("Name", exact=True).fill(name)
+    held: list[Any] = []
+    lists = re.compile(r"/v1/admin/tenants(\?.*)?$")
+    tenants.route(lists, lambda route: read_late(route, held))
+    dialog(tenants).get_by_role("button", name="Create", exact=True).click()
+    dialog(tenants).wait_for(state="detached")
+    wait_for(lambda: held or tenants.wait_for_timeout(20), 10, lambda: "the page reads its tenants")
+    tenants.locator("tbody[data-row=default]").get_by_role("button", name="Change").click()
+    dialog(tenants).wait_for()
+    for route in held:
+        route.continue_()
+    tenants.unroute(lists)
+    key = tenants.locator("dialog [data-key]").inner_text()
+    assert status_of(platform, key) == 200
+    platform.admin("DELETE", f"/v1/admin/tenants/{name}")
+
+
+def read_late(route: Any, held: list[Any]) -> None:
+    """Hold a reading of the list, and let a change of it pass."""
+    if route.request.method == "GET":
+        held.append(route)
+    else:
+        route.continue_()
 
 
 def test_a_created_key_is_shown_once_works_and_stops_when_it_is_revoked(

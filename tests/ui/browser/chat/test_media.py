@@ -69,15 +69,22 @@ def speaking(speaking_chromium: Any, media_platform: Platform) -> Iterator[ChatP
     assert chat.problems == []
 
 
+RECORDED = """seconds => {
+    const shown = document.querySelector('[data-testid=recorded]').textContent;
+    const [minutes, rest] = shown.split(':').map(Number);
+    return 60 * minutes + rest >= seconds;
+}"""
+
+
 def image_of(chat: ChatPage) -> Any:
     return chat.answer().locator("figure img")
 
 
 def record(chat: ChatPage, seconds: int = 1, button: str = "Record with the microphone") -> Any:
-    """Begin to record; returns the panel once so many seconds are recorded."""
+    """Begin to record; returns the panel once so many seconds, at least, are recorded."""
     chat.page.get_by_role("button", name=button).click()
     panel = chat.page.get_by_role("group", name="Microphone")
-    panel.get_by_test_id("recorded").get_by_text(f"0:0{seconds}").wait_for()
+    wait_in_page(chat.page, RECORDED, seconds)
     return panel
 
 

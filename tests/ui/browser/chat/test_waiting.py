@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -16,23 +17,26 @@ pytestmark = [pytest.mark.browser, pytest.mark.journey]
 def test_the_place_in_the_queue_is_shown_while_the_slots_are_taken(
     chat: ChatPage, chat_platform: Platform
 ) -> None:
-    threads = [
-        threading.Thread(
-            target=chat_platform.respond, args=("single", "/stub tokens=120 tokens_per_s=20"), daemon=True
-        )
-        for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    chat_platform.wait_for(
-        lambda: len(chat_platform.admin("GET", "/v1/admin/jobs")[1]["data"]) == 2, 10, "two requests"
-    )
-    chat.send("/stub tokens=5", "single")
-    chat.answer().get_by_text(re.compile(r"[Nn]umber 2 in the queue")).wait_for()
-    chat.answer().get_by_text(re.compile("Next in the queue|Number 1 in the queue")).wait_for()
-    chat.wait_for("done", seconds=40)
-    for thread in threads:
-        thread.join()
+    def jobs(status: str) -> list[str]:
+        _, found = chat_platform.admin("GET", f"/v1/admin/jobs?model=single&status={status}")
+        return [job["id"] for job in found["data"]]
+
+    # they end when the test has seen what it waits for
+    ask = partial(chat_platform.respond, "single", "/stub tokens=100000 tokens_per_s=1")
+    with ThreadPoolExecutor(2) as threads:
+        for _ in range(2):
+            threads.submit(ask)
+        chat_platform.wait_for(lambda: jobs("running") and jobs("queued"), 10, "two requests")
+        before = [*jobs("running"), *jobs("queued")]
+        try:
+            chat.send("/stub tokens=5", "single")
+            chat.answer().get_by_text(re.compile(r"[Nn]umber 2 in the queue")).wait_for()
+            assert chat_platform.admin("DELETE", f"/v1/admin/queue/{before.pop(0)}")[0] == 200
+            chat.answer().get_by_text(re.compile("Next in the queue|Number 1 in the queue")).wait_for()
+        finally:
+            for id in before:
+                chat_platform.admin("DELETE", f"/v1/admin/queue/{id}")
+    chat.wait_for("done")
 
 
 def test_a_model_that_sleeps_is_loaded_and_its_progress_is_shown(

@@ -28,6 +28,7 @@ export function useEngineLog(name: () => string, filter: () => LogFilter): Engin
 	const polled = usePolled(async () => {
 		const asked = key;
 		const [model, wanted] = [name(), filter()];
+		const wasPaused = isPaused;
 		if (isPaused && position?.key === asked) return true;
 		if (position?.key !== asked) {
 			position = { key: asked, after: undefined };
@@ -37,6 +38,7 @@ export function useEngineLog(name: () => string, filter: () => LogFilter): Engin
 		for (let pages = 0; pages < MOST_PAGES; pages += 1) {
 			const page = await readLog(model, wanted, position.after, PAGE);
 			if (position.key !== asked) break; // another filter was chosen meanwhile
+			if (isPaused && !wasPaused && lines.length > 0) break; // paused meanwhile: these lines are read again later
 			position.after = page.last_id ?? undefined;
 			lines = withLines(lines, page.data, MOST_LINES);
 			hasGap = hasGap || page.has_gap;
