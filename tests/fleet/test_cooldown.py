@@ -45,10 +45,10 @@ def advance(platform: SimulatedPlatform, seconds: float) -> None:
 def test_a_model_may_be_loaded_again_when_the_pause_is_over(cooling: SimulatedPlatform) -> None:
     cooling.load("alpha")
     unload(cooling)
-    assert wait_s(cooling) == pytest.approx(PAUSE_S, abs=1)
-    advance(cooling, PAUSE_S - 1)
-    assert wait_s(cooling) <= 2
-    advance(cooling, 2)
+    assert PAUSE_S - 10 < wait_s(cooling) <= PAUSE_S  # the time of the test itself passes as well
+    advance(cooling, PAUSE_S - 10)
+    assert wait_s(cooling) <= 10
+    advance(cooling, 10)
     cooling.load("alpha")
 
 

@@ -72,8 +72,8 @@ class Stream(threading.Thread):
         self.ended_at = time.monotonic()
 
     def end(self, seconds: float) -> dict[str, Any]:
-        self.join(seconds)
-        assert not self.is_alive(), f"the stream did not end within {seconds} s"
+        self.join(scaled(seconds))
+        assert not self.is_alive(), f"the stream did not end within {scaled(seconds):g} s"
         return self.events[-1]
 
 

@@ -10,6 +10,7 @@ from scheduler.job import AppendRequest, Claim, Status
 from streams.events import PromptProgress, TextDelta, Usage
 from tests.support.faults import lose_lease
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.waiting import scaled
 
 LEASE = 5.0
 QUEUE_TIMEOUT = 120.0
@@ -26,9 +27,9 @@ def test_a_job_that_waits_too_long_fails_with_queue_timeout(platform: SimulatedP
     ids = [platform.admit() for _ in range(3)]
     platform.run(ids[0])
     platform.run(ids[1])
-    platform.run_for(QUEUE_TIMEOUT - 1, "w1")
+    platform.run_for(QUEUE_TIMEOUT - scaled(1), "w1")  # the calls of the test take time as well
     assert platform.status(ids[2]) == "queued"
-    assert platform.run_for(2, "w1") == 1
+    assert platform.run_for(scaled(2), "w1") == 1
     end = platform.end(ids[2])
     assert (end.status, end.code) == ("failed", "queue_timeout")
     assert end.queue_ms == pytest.approx(QUEUE_TIMEOUT * 1000, rel=0.02)
@@ -42,9 +43,9 @@ def test_a_run_that_takes_too_long_is_ended_and_its_worker_notified(platform: Si
     id = platform.admit()
     claim = platform.run(id)
     platform.append_text(claim, 1, "once upon a time")
-    platform.run_for(TOTAL - 1, "w1")
+    platform.run_for(TOTAL - scaled(1), "w1")
     assert platform.status(id) == "running"
-    platform.run_for(2, "w1")
+    platform.run_for(scaled(2), "w1")
     assert platform.append_text(claim, 2, "and on") == {id: "cancel"}
     assert recorder.messages() == [("notify:w1", f"cancel {id}")]
     assert platform.status(id) == "running", "its worker may report what it has used"
@@ -157,9 +158,9 @@ def test_a_retried_run_has_the_time_that_the_first_one_left(
     lose_lease(platform, id)
     platform.fleet.registry.expire()
     platform.run(id)
-    platform.run_for(19, "w1")
+    platform.run_for(20 - scaled(1), "w1")
     assert platform.status(id) == "running"
-    platform.run_for(2 + STOP, "w1")
+    platform.run_for(scaled(2) + STOP, "w1")
     assert platform.end(id).code == "deadline_exceeded"
 
 

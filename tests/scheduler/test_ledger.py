@@ -17,6 +17,7 @@ from store.errors import (
 )
 from streams.events import TextDelta
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.waiting import scaled
 
 
 def test_a_request_goes_from_admission_to_its_end(platform: SimulatedPlatform) -> None:
@@ -211,9 +212,9 @@ def test_a_response_that_is_not_stored_loses_its_prompt_at_its_end(platform: Sim
     assert claim.generation == b'{"secret":1}'
     platform.release(claim)
     assert platform.client.hget(f"{platform.prefix}job:{id}", "generation") is None
-    platform.run_for(59, "w1")
+    platform.run_for(60 - scaled(1), "w1")  # the calls of the test take time as well
     assert platform.status(id) != "gone"
-    platform.run_for(2, "w1")
+    platform.run_for(scaled(2), "w1")
     assert platform.status(id) == "gone"
 
 
@@ -297,9 +298,9 @@ def test_delete_of_a_running_response_asks_its_worker_to_stop(platform: Simulate
     platform.release(claim, Status.CANCELLED, code="cancelled")
     assert platform.end(id).status == "cancelled"
     assert platform.ledger.delete(id, "acme") is False, "it is no longer stored"
-    platform.run_for(59, "w1")
+    platform.run_for(60 - scaled(1), "w1")  # the calls of the test take time as well
     assert platform.status(id) != "gone"
-    platform.run_for(2, "w1")
+    platform.run_for(scaled(2), "w1")
     assert platform.status(id) == "gone"
 
 

@@ -18,7 +18,7 @@ from store.subscription import Subscription
 from tests.conftest import ValkeyServer
 from tests.support.freezing import freeze
 from tests.support.loop_thread import LoopThread
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 
 class Received:
@@ -85,17 +85,21 @@ def test_a_lost_connection_is_replaced(
 
 
 def test_a_server_that_is_silent_is_noticed_and_one_that_answers_is_kept(
-    own_server: ValkeyServer, own_settings: Settings, subscribe: Subscribe, monkeypatch: pytest.MonkeyPatch
+    own_server: ValkeyServer,
+    own_settings: Settings,
+    subscribe: Subscribe,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(module, "PING_S", 0.1)
-    monkeypatch.setattr(module, "SILENCE_S", 0.3)
+    monkeypatch.setattr(module, "PING_S", scaled(0.1))
+    monkeypatch.setattr(module, "SILENCE_S", scaled(0.3))
     received = subscribe(own_settings)
     wait_until(lambda: received.subscribed == 1)
-    time.sleep(1)  # the replies to PINGs keep it
+    time.sleep(scaled(1))  # the replies to PINGs keep it
     assert received.subscribed == 1
     assert own_server.process is not None
     freeze(own_server.process.pid)
-    time.sleep(0.6)
+    wait_until(lambda: "does not answer" in caplog.text)
     os.kill(own_server.process.pid, signal.SIGCONT)
     wait_until(lambda: received.subscribed == 2)
 

@@ -164,6 +164,12 @@ def test_an_ended_response_is_read_from_its_log(platform: SimulatedPlatform, pro
 # ---- silence
 
 
+@pytest.fixture
+def no_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that begin after this sweep only when the test does."""
+    monkeypatch.setattr(module, "SWEEP_S", 3600.0)
+
+
 def sweep_after(process: ApiProcess, seconds: float) -> None:
     """Sweep as if that time had passed since the last event."""
 
@@ -174,6 +180,7 @@ def sweep_after(process: ApiProcess, seconds: float) -> None:
     process.wait_until_caught_up()
 
 
+@pytest.mark.usefixtures("no_sweeps")
 def test_after_a_silence_the_cursor_is_compared_and_reads_what_it_missed(
     platform: SimulatedPlatform, process: ApiProcess
 ) -> None:
@@ -186,6 +193,7 @@ def test_after_a_silence_the_cursor_is_compared_and_reads_what_it_missed(
     assert reader.wait_for(1) == texts("no copy")
 
 
+@pytest.mark.usefixtures("no_sweeps")
 def test_a_silent_response_costs_two_small_commands_per_silence(
     platform: SimulatedPlatform, process: ApiProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,6 +211,7 @@ def test_a_silent_response_costs_two_small_commands_per_silence(
     assert [command[0] for command in asked] == ["HMGET", "XLEN"]  # type: ignore[index]
 
 
+@pytest.mark.usefixtures("no_sweeps")
 def test_a_sweep_compares_a_bounded_number_of_cursors(
     platform: SimulatedPlatform, process: ApiProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

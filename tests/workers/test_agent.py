@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -20,7 +21,7 @@ from tests.support.begin_load import begin_load
 from tests.support.freezing import freeze
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
-from workers.agent import WorkerAgent
+from workers.agent import LOOP_SILENCE_S, WorkerAgent
 
 
 def test_a_model_that_fits_no_worker_is_logged_once_and_does_not_prevent_another_load(
@@ -61,17 +62,17 @@ def test_a_hanging_event_loop_is_reported_within_the_lease(
     worker = WorkerHarness(replace(settings, lease=LeaseSettings(lease_ms=2000)))
     worker.load()
     agent = WorkerAgent(worker.executor, worker.ledger, worker.fleet, worker.io)
+    go_on = threading.Event()
     agent.start()
     try:
         assert worker.fleet.serving_state().problem(1000) is None
-        began = time.monotonic()
-        worker.io.loop.call_soon_threadsafe(time.sleep, 4)
-        while worker.fleet.serving_state().problem(1000) != "no_progress":
-            assert time.monotonic() - began < 3.5
-            time.sleep(0.02)
-        assert time.monotonic() - began > 1
+        worker.io.loop.call_soon_threadsafe(go_on.wait, LOOP_SILENCE_S - 1)  # after it, this process ends
+        silent_s = wait_until(lambda: worker.fleet.serving_state().problem(1000) == "no_progress", 3.5)
+        assert silent_s > 1
+        go_on.set()
         wait_until(lambda: worker.fleet.serving_state().problem(1000) is None)
     finally:
+        go_on.set()
         agent.end()
         worker.close()
 

@@ -220,9 +220,11 @@ def test_a_process_that_does_not_show_its_shared_pages_counts_with_all_its_resid
         assert process.stdout
         process.stdout.readline()
         try:
-            held = psutil.Process(process.pid).memory_info().rss
-            assert held > 0
-            assert DeviceMemoryReader().held_by(process.pid) == -(-held // MIB)
+            before = psutil.Process(process.pid).memory_info().rss
+            held = DeviceMemoryReader().held_by(process.pid)
+            after = psutil.Process(process.pid).memory_info().rss  # it may grow until it sleeps
+            assert before > 0
+            assert -(-before // MIB) <= (held or 0) <= -(-after // MIB)
         finally:
             process.kill()
 

@@ -12,7 +12,7 @@ from scheduler.job import AppendRequest, Claim, Release, Status, StepReply
 from scheduler.ledger import AsyncLedger
 from store.errors import StorageFull, StorageUnavailable
 from streams.events import Delta, TextDelta, ToolCallDelta
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 from workers import event_writer
 from workers.event_writer import EventWriter
 from workers.io_loop import IoLoop
@@ -226,13 +226,14 @@ def test_claims_in_the_reply_are_begun(setup: Setup) -> None:
 
 
 def test_a_job_is_known_until_its_release_is_written(setup: Setup) -> None:
-    setup.ledger.answers = [StorageUnavailable("no")] * 3
+    setup.ledger.answers = [StorageUnavailable("no")] * 1000
     job = setup.job("a")
     release = Release("a", "fence of a", Status.COMPLETED)
     setup.io.loop.call_soon_threadsafe(setup.writer.end, job, release)
     wait_until(lambda: setup.ledger.calls)
     assert setup.writer.releasing == {"a"}
-    assert setup.writer.wait_idle(5)
+    setup.io.loop.call_soon_threadsafe(setup.ledger.answers.clear)
+    assert setup.writer.wait_idle(scaled(5))
     assert setup.writer.releasing == set()
 
 

@@ -23,6 +23,7 @@ from scheduler.counters import CounterStore
 from scheduler.job import Job
 from streams.events import End, PromptProgress, TextDelta
 from tests.conftest import ValkeyServer
+from tests.support.freezing import freeze
 from tests.support.waiting import scaled, wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers.device_memory import DeviceMemoryReader
@@ -103,12 +104,15 @@ def test_a_job_without_output_moves_to_the_other_replica_when_its_engine_dies(
     worker: WorkerHarness,
 ) -> None:
     worker.load(replicas=2)
-    id = worker.admit("/stub tokens=4 first_token_s=0.5")
+    engines = {name: replica.engine for name, replica in worker.executor.replicas.by_name.items()}
+    for engine in engines.values():
+        freeze(engine.pid)  # the job has no output before its end, however late that is
+    id = worker.admit("/stub tokens=4")
     worker.until(lambda: id in worker.executor.running)
     first = worker.executor.running[id].replica
-    engine = worker.executor.replicas.by_name[first].engine
-    assert engine
-    os.kill(engine.pid, signal.SIGKILL)
+    os.kill(engines.pop(first).pid, signal.SIGKILL)
+    for engine in engines.values():
+        os.kill(engine.pid, signal.SIGCONT)
     worker.until(lambda: first not in worker.executor.replicas.by_name)
     assert worker.end(id).status == "completed"
     row = worker.fleet.row("alpha")
@@ -121,7 +125,8 @@ def test_a_job_that_has_only_read_its_prompt_moves_to_the_other_replica_when_its
     worker: WorkerHarness,
 ) -> None:
     worker.load(replicas=2)
-    id = worker.admit("/stub tokens=4 first_token_s=0.5", reports_progress=True)
+    # 2 s, in which its first engine is killed
+    id = worker.admit("/stub tokens=4 first_token_s=2", reports_progress=True)
     worker.until(lambda: worker.events(id))
     first = worker.executor.running[id].replica
     engine = worker.executor.replicas.by_name[first].engine
@@ -130,7 +135,7 @@ def test_a_job_that_has_only_read_its_prompt_moves_to_the_other_replica_when_its
     end = worker.end(id)
     assert end.status == "completed"
     assert end.first_ms is not None
-    assert end.first_ms >= 500, "the progress of a prompt is no output"
+    assert end.first_ms >= 2000, "the progress of a prompt is no output"
     kinds = [type(event) for event in worker.events(id)]
     assert kinds == [PromptProgress, PromptProgress, PromptProgress, TextDelta, End]
 
@@ -354,7 +359,9 @@ def test_on_end_is_called_at_every_end_of_a_replica(settings: Settings) -> None:
     worker.close()
 
 
-def test_an_unload_waits_for_running_jobs_until_its_deadline_and_shows_that_stage(settings: Settings) -> None:
+def test_an_unload_waits_for_running_jobs_until_its_deadline_and_shows_that_stage(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worker = WorkerHarness(replace(settings, limits=LimitSettings(unload_timeout_s=0.5)))
     worker.load()
     id = worker.admit("/stub tokens=1000 tokens_per_s=20")
@@ -362,11 +369,17 @@ def test_an_unload_waits_for_running_jobs_until_its_deadline_and_shows_that_stag
     outcome = worker.fleet.unload("alpha")
     assert outcome.operation
     unload = outcome.operation.id
-    worker.until(
-        lambda: getattr(worker.fleet.operation(unload), "stage", "") == "draining: 1 request is running"
-    )
+    report, shown = worker.fleet.replica_progress, list[str]()
+
+    def report_and_read(*arguments: Any) -> bool:
+        answer = report(*arguments)
+        shown.append(getattr(worker.fleet.operation(unload), "stage", ""))
+        return answer
+
+    monkeypatch.setattr(worker.fleet, "replica_progress", report_and_read)
     end = worker.end(id)
     assert (end.status, end.code) == ("failed", "unload_deadline")
+    assert shown == ["draining: 1 request is running"]
     worker.until(lambda: worker.fleet.row("alpha").state == "unloaded")
     worker.close()
 

@@ -14,7 +14,7 @@ from config.settings import LimitSettings, ModelDefinition, RestartSettings, Set
 from generation.generation import Generation, Message, text_content
 from tests.checkpoints.fixtures import DEMO_MODEL
 from tests.support.freezing import freeze
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers import running_job as module
 from workers.stall_detector import one_token_like
@@ -43,6 +43,11 @@ def make_worker(settings: Settings) -> Iterator[MakeWorker]:
         worker.close()
 
 
+def set_limits(worker: WorkerHarness, **limits: float) -> None:
+    """Change the limits of the stall detector: short ones hold only while an engine hangs."""
+    worker.executor.stall_detector._limits = LimitSettings(**limits)  # type: ignore[arg-type]
+
+
 def freeze_engine(worker: WorkerHarness) -> None:
     (entry,) = worker.executor.replicas.by_name.values()
     assert entry.engine
@@ -58,15 +63,16 @@ def test_a_probe_asks_for_a_token_and_not_for_the_progress_of_its_prompt() -> No
 
 
 def test_an_engine_that_hangs_while_its_server_still_responds_is_lost(make_worker: MakeWorker) -> None:
-    limits = LimitSettings(first_event_timeout_s=0.3, probe_timeout_s=0.5)
-    worker = make_worker(limits, "llama_server", **GGUF)
+    worker = make_worker(LimitSettings(), "llama_server", **GGUF)
     assert worker.end(worker.start_job("What is the capital of Norway?")).status == "completed"
     freeze_engine(worker)
+    set_limits(worker, first_event_timeout_s=0.3, probe_timeout_s=0.5)
     ends = [worker.end(id) for id in [worker.start_job("What is the capital of Norway?") for _ in range(3)]]
     assert [(end.status, end.code) for end in ends] == [("failed", "engine_stalled")] * 3
     worker.until(lambda: worker.fleet.row("alpha").state == "failed")
     assert "no longer computes" in (worker.fleet.row("alpha").last_error or "")
     wait_until(lambda: worker.executor.replicas.by_name == {})
+    set_limits(worker)
     worker.load()
     assert worker.end(worker.start_job("What is the capital of Norway?")).status == "completed"
 
@@ -74,7 +80,7 @@ def test_an_engine_that_hangs_while_its_server_still_responds_is_lost(make_worke
 def test_a_cancellation_after_a_long_silence_causes_a_probe(
     make_worker: MakeWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SUSPECT_AFTER_S", 0.2)
+    monkeypatch.setattr(module, "SUSPECT_AFTER_S", 3600.0)
     worker = make_worker(LimitSettings(probe_timeout_s=0.5), "llama_server", **GGUF)
     freeze_engine(worker)
     early, late = worker.start_job("Count to one hundred."), worker.start_job("Count to one hundred.")
@@ -82,6 +88,7 @@ def test_a_cancellation_after_a_long_silence_causes_a_probe(
     worker.on_loop(worker.executor.cancel_job, early)
     assert worker.end(early).status == "cancelled"
     assert worker.fleet.row("alpha").state == "loaded"  # its silence was short
+    monkeypatch.setattr(module, "SUSPECT_AFTER_S", 0.2)
     running = worker.executor.running[late]
     worker.until(lambda: time.monotonic() - running.last_activity > 0.25)
     worker.ledger.cancel(late, "acme")
@@ -90,9 +97,10 @@ def test_a_cancellation_after_a_long_silence_causes_a_probe(
 
 
 def test_an_engine_that_answers_the_probe_stays_loaded(make_worker: MakeWorker) -> None:
-    worker = make_worker(LimitSettings(idle_timeout_s=0.2, probe_timeout_s=5))
+    worker = make_worker(LimitSettings(idle_timeout_s=0.2, probe_timeout_s=scaled(5)))
     end = worker.end(worker.start_job("/stub tokens=10 stall_after=2"))
     assert (end.status, end.code) == ("failed", "engine_stalled")
+    set_limits(worker)
     assert worker.end(worker.start_job("/stub tokens=3")).status == "completed"
     assert worker.fleet.row("alpha").state == "loaded"
 

@@ -156,7 +156,7 @@ def test_a_request_that_waits_shows_its_place(shared: Platform) -> None:
             place = "queue position "
             shared.wait_for(lambda: place in first.shown or place in second.shown, 15, "a place in the queue")
             waiting = first if place in first.shown else second
-            assert "waiting for a slot" in waiting.shown
+            waiting.wait_for("waiting for a slot")
             waiting.type(CTRL_C)
             waiting.wait_for("(stopped)")
     finally:

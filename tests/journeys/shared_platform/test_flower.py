@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import time
 import urllib.error
 import urllib.request
 from typing import Any
@@ -39,6 +40,7 @@ def workers_page(shared: Platform) -> list[dict[str, Any]]:
 
 
 def test_flower_lists_responses_by_their_ids_with_their_runtime(shared: Platform) -> None:
+    began = time.monotonic()
     status, body = shared.call("POST", "/v1/responses", {"model": "slow", "input": "/stub tokens=20"})
     assert status == 200
     row = shared.wait_for(
@@ -47,7 +49,7 @@ def test_flower_lists_responses_by_their_ids_with_their_runtime(shared: Platform
         "finished task in Flower",
     )
     assert row["name"] == "stoker.generate"
-    assert row["runtime"] == pytest.approx(1.0, abs=0.3)  # 20 tokens at 20 a second
+    assert 0.7 < row["runtime"] < time.monotonic() - began  # 20 tokens at 20 a second
 
 
 def test_flower_shows_a_running_response_as_started(shared: Platform) -> None:
@@ -71,8 +73,13 @@ def test_flower_counts_a_running_response_at_its_worker(shared: Platform) -> Non
         return int(worker["active"] or 0)
 
     shared.wait_for(lambda: active_tasks() == 1, 10, "active task")
-    (worker,) = ask_flower(shared, "/api/workers?refresh=true").values()
-    assert worker["stats"]["total"]["stoker.generate"] >= 1
+
+    def ran_tasks() -> int:
+        (worker,) = ask_flower(shared, "/api/workers?refresh=true").values()
+        # a worker that does not answer Flower within a second has no statistics yet
+        return int(worker.get("stats", {}).get("total", {}).get("stoker.generate", 0))
+
+    shared.wait_for(lambda: ran_tasks() >= 1, 10, "count of tasks")
     shared.call("POST", f"/v1/responses/{id}/cancel")
     stream.end(5)
     shared.wait_for(lambda: active_tasks() == 0, 10, "end of the active task")

@@ -12,13 +12,12 @@ import pytest
 
 from tests.support.other_api import other_api
 from tests.support.platform import Platform
-from tests.support.waiting import scaled
+from tests.support.waiting import scaled, wait_until
 
 pytestmark = pytest.mark.journey
 
 ROUNDS = 3
 KNOWN_EVERYWHERE_S = 1.0
-MAX_S = 10.0  # on a busy machine
 
 
 class OpenConnection:
@@ -69,14 +68,6 @@ def revoke(platform: Platform, id: str) -> None:
     assert status == 200
 
 
-def seconds_until(condition: Callable[[], bool]) -> float:
-    began = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began < MAX_S
-        time.sleep(0.01)
-    return time.monotonic() - began
-
-
 def test_a_key_counts_in_another_process_within_a_second_and_so_does_its_revocation(
     shared: Platform, second: Callable[[], OpenConnection]
 ) -> None:
@@ -85,13 +76,13 @@ def test_a_key_counts_in_another_process_within_a_second_and_so_does_its_revocat
     for _ in range(ROUNDS):
         key, id = create(shared)
         assert shared.call("GET", "/v1/models", key=key)[0] == 200  # at once where it was created
-        accepted_s.append(seconds_until(lambda key=key: connection.status(key) == 200))
+        accepted_s.append(wait_until(lambda key=key: connection.status(key) == 200))
         revoke(shared, id)
         assert shared.call("GET", "/v1/models", key=key)[0] == 401
-        refused_s.append(seconds_until(lambda key=key: connection.status(key) == 401))
+        refused_s.append(wait_until(lambda key=key: connection.status(key) == 401))
     connection.close()
     for measured in (accepted_s, refused_s):
-        assert sorted(measured)[ROUNDS // 2] <= KNOWN_EVERYWHERE_S, measured
+        assert sorted(measured)[ROUNDS // 2] <= scaled(KNOWN_EVERYWHERE_S), measured
 
 
 def test_a_revocation_leaves_a_running_stream_and_ends_one_of_an_administrator(
@@ -100,20 +91,20 @@ def test_a_revocation_leaves_a_running_stream_and_ends_one_of_an_administrator(
     key, id = create(shared)
     admin_key, admin_id = create(shared, scopes=["admin"])
     streaming, following, asking = second(), second(), second()
-    seconds_until(lambda: asking.status(key) == 200)
+    wait_until(lambda: asking.status(key) == 200)
 
     body = {"model": "stub", "input": "/stub tokens=30 tokens_per_s=15", "stream": True}
     stream = streaming.send("POST", "/v1/responses", key, body)
     assert stream.status == 200
     stream.readline()
-    seconds_until(lambda: asking.status(admin_key) == 403)  # known, and lacks the scope `inference`
+    wait_until(lambda: asking.status(admin_key) == 403)  # known, and lacks the scope `inference`
     events = following.send("GET", "/v1/admin/events", admin_key)
     assert events.status == 200
     events.readline()
 
     revoke(shared, id)
     revoke(shared, admin_id)
-    seconds_until(lambda: asking.status(key) == 401)
+    wait_until(lambda: asking.status(key) == 401)
     assert b"response.completed" in stream.read()
     events.read()  # returns at the end of the stream, and would time out without one
     for connection in (streaming, following, asking):
@@ -127,7 +118,7 @@ def test_the_limit_of_a_tenant_changes_in_another_process_without_a_restart(
     assert status == 201
     key, _ = create(shared, tenant="acme")
     connection = second()
-    seconds_until(lambda: connection.status(key) == 200)
+    wait_until(lambda: connection.status(key) == 200)
 
     def ask() -> int:
         body = {"model": "stub", "input": "/stub tokens=1"}
@@ -138,10 +129,10 @@ def test_the_limit_of_a_tenant_changes_in_another_process_without_a_restart(
     assert [ask() for _ in range(3)] == [200, 200, 429]
     status, _ = shared.admin("PATCH", "/v1/admin/tenants/acme", {"rate_limit": "1000/hour"})
     assert status == 200
-    seconds_until(lambda: ask() == 200)
+    wait_until(lambda: ask() == 200)
     status, removed = shared.admin("DELETE", "/v1/admin/tenants/acme")
     assert (status, removed["revoked_keys"]) == (200, 1)
-    seconds_until(lambda: ask() == 401)
+    wait_until(lambda: ask() == 401)
     connection.close()
 
 
@@ -150,14 +141,14 @@ def test_the_last_use_of_a_key_is_written_by_the_process_that_saw_it(
 ) -> None:
     key, id = create(shared)
     connection = second()
-    seconds_until(lambda: connection.status(key) == 200)
+    wait_until(lambda: connection.status(key) == 200)
     connection.close()
 
     def is_written() -> bool:
         _, row = shared.admin("GET", f"/v1/admin/keys/{id}")
         return row["last_used_at"] is not None
 
-    seconds_until(is_written)
+    wait_until(is_written)
     revoke(shared, id)
 
 

@@ -26,7 +26,7 @@ def test_the_cli_unloads_loads_and_shows_a_model(shared: Platform) -> None:
 
 @pytest.mark.rule("state/unloading", "unload/scheduler-alignment")
 def test_an_unload_lets_running_jobs_finish_and_cancels_queued_ones(shared: Platform) -> None:
-    running = [Stream(shared, "/stub tokens=40") for _ in range(2)]
+    running = [Stream(shared, "/stub tokens=160") for _ in range(2)]  # 8 s, in which the rest happens
     for stream in running:
         assert stream.has_output.wait(scaled(10))
     waiting = Stream(shared, "/stub tokens=40")
@@ -36,7 +36,7 @@ def test_an_unload_lets_running_jobs_finish_and_cancels_queued_ones(shared: Plat
     assert "model_unloading" in waiting.end(5)["response"]["error"]["message"]
     assert shared.model("slow")["runtime_state"] == "unloading"
     for stream in running:
-        assert stream.end(10)["type"] == "response.completed"
+        assert stream.end(20)["type"] == "response.completed"
     shared.wait_state("slow", "unloaded")
     status, operation = shared.admin("GET", f"/v1/admin/operations/{body['operation']['id']}")
     assert (status, operation["status"]) == (200, "completed")

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.batch_lines import CHAT, chat_line, jsonl
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -90,7 +91,7 @@ def begin_background_jobs(
 
 def test_the_tokens_until_a_requests_own_time_limit_count(shared: Platform) -> None:
     ask = {"model": "stub", "input": "/stub tokens=10000 tokens_per_s=50", "background": True}
-    limit = {"X-Request-Timeout-Ms": "1000"}
+    limit = {"X-Request-Timeout-Ms": f"{scaled(1000):.0f}"}
     status, answer, _ = shared.request("POST", "/v1/responses", ask, **limit)
     assert status == 200, answer
     path = f"/v1/responses/{answer['id']}"

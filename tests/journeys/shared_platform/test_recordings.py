@@ -10,6 +10,7 @@ import pytest
 
 from generation.generation import AudioPart, Generation, TextPart
 from tests.support.recordings import audio_part, encoded, mp3, wav, wav_of
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 LISTENER = "listener"
@@ -67,7 +68,9 @@ def test_a_conversation_keeps_the_recording(sdk: openai.OpenAI) -> None:
     assert message.recordings == (AudioPart(encoded(LARGE), "wav", 10_000),)
     # the SDK has no type for such a part of an item, so these answers are read without it
     for path in (f"conversations/{conversation.id}/items", f"responses/{again.id}/input_items"):
-        answer = httpx.get(f"{sdk.base_url}{path}", params={"order": "asc"}, headers=sdk.auth_headers)
+        answer = httpx.get(
+            f"{sdk.base_url}{path}", params={"order": "asc"}, headers=sdk.auth_headers, timeout=scaled(30)
+        )
         assert answer.json()["data"][0]["content"][1] == audio_part(LARGE), path
 
 

@@ -17,12 +17,15 @@ import pytest
 from tests.journeys.conftest import ON_THE_CPU
 from tests.support.platform import Platform, running_platform
 from tests.support.resumed_streams import answering, requests, stream_path, without_keep_alives
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
 APIS = list(requests("", ""))
 TYPES = {400: "invalid_request_error", 404: "not_found_error"}
 WORDS = "one two three four five six seven eight nine ten"
+UNTIL_CANCELLED = "/stub tokens=1000"
+"""The text of a request that takes 50 s, so that a test can act before its end."""
 
 
 @pytest.fixture
@@ -138,7 +141,7 @@ def test_a_deleted_stream_is_cancelled_and_unknown(shared: Platform, conversatio
         for _ in range(2):
             with call(shared, "DELETE", stream_path(conversation)) as answer:
                 assert (answer.status, answer.read()) == (204, b"")
-        assert b"cancelled" in first.result(10)
+        assert b"cancelled" in first.result(scaled(10))
     with call(shared, "GET", stream_path(conversation)) as answer:
         status, error = error_of(answer)
     assert (status, error["type"]) == (404, "not_found_error")
@@ -157,13 +160,12 @@ def test_a_deleted_stream_that_waits_in_the_queue_is_cancelled(shared: Platform,
     for other in (*others, conversation):  # the model has two slots
         with call(shared, "POST", path, body, X_Conversation_Id=other) as answer:
             answer.read1(1)
-    with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(read, shared, conversation)
-        shared.wait_for(lambda: look_up(shared, conversation), 5, "the stream")
+    with call(shared, "GET", stream_path(conversation)) as waiting:
+        assert waiting.status == 200
         for other in (conversation, *others):
             with call(shared, "DELETE", stream_path(other)) as answer:
                 assert answer.status == 204
-        assert b'"code":"cancelled"' in waiting.result(10)
+        assert b'"code":"cancelled"' in waiting.read()
 
 
 @pytest.mark.rule("llama-server/on-disconnect")
@@ -174,7 +176,7 @@ def test_a_deleted_stream_that_waits_in_the_queue_is_cancelled(shared: Platform,
 def test_the_request_chooses_what_happens_on_disconnect(
     shared: Platform, choice: str | None, goes_on: bool, stream: bool
 ) -> None:
-    path, body = requests("one", "slow", stream=stream, tokens=40)["chat"]
+    path, body = requests(UNTIL_CANCELLED, "slow", stream=stream, tokens=1000)["chat"]
     before = {row["id"] for row in running(shared)}
     headers = {"X_On_Disconnect": choice} if choice else {}
     with call_begun(shared, path, body, **headers):
@@ -194,7 +196,7 @@ def test_the_request_chooses_what_happens_on_disconnect(
 
 @pytest.mark.rule("llama-server/on-disconnect")
 def test_a_running_request_is_detached_by_one_call(shared: Platform) -> None:
-    path, body = requests("one", "slow", tokens=40)["chat"]
+    path, body = requests(UNTIL_CANCELLED, "slow", tokens=1000)["chat"]
     with call(shared, "POST", path, body) as answer:
         id = json.loads(answer.read1(5000).split(b"data: ")[1])["id"]
         with call(shared, "POST", f"/v1/responses/{id}/detach") as detached:
