@@ -1,0 +1,1 @@
+import"./Dtwp9x6d.js";

@@ -1,1 +1,0 @@
-import"./3FEtdDS8.js";

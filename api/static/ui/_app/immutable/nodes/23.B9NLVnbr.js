@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/3FEtdDS8.js";export{m as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/3FEtdDS8.js";export{e as component};

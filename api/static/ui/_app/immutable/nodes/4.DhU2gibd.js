@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/Dtwp9x6d.js";export{e as component};

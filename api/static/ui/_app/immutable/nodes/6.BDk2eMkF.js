@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BSWZcWIW.js";export{m as component};
