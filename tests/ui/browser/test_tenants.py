@@ -91,6 +91,37 @@ def test_a_tenant_is_added_changed_and_removed(tenants: Any, platform: Platform,
     assert platform.admin("GET", f"/v1/admin/tenants/{name}")[0] == 404
 
 
+@pytest.mark.parametrize(
+    ("action", "button", "sent"), [("Change", "Save", "PATCH"), ("Remove", "Remove", "DELETE")]
+)
+def test_a_late_answer_leaves_open_the_dialog_of_another_tenant(
+    tenants: Any, platform: Platform, problems: list[str], tenant: str, action: str, button: str, sent: str
+) -> None:
+    other = f"other-{next(NUMBERS)}"
+    platform.admin("POST", "/v1/admin/tenants", {"name": other})
+    held: list[Any] = []
+    page = tenants
+    page.route(
+        f"**/v1/admin/tenants/{tenant}",
+        lambda route: held.append(route) if route.request.method == sent else route.continue_(),
+    )
+    page.locator(f"tbody[data-row='{tenant}']").get_by_role("button", name=action).click()
+    if action == "Change":
+        dialog(page).get_by_label("Weight", exact=True).fill("2")
+    dialog(page).get_by_role("button", name=button, exact=True).click()
+    wait_for(lambda: held or page.wait_for_timeout(20), 10, lambda: "the request is sent")
+    page.keyboard.press("Escape")
+    page.locator(f"tbody[data-row='{other}']").get_by_role("button", name=action).click()
+    send = dialog(page).get_by_role("button", name=button, exact=True)
+    assert send.is_enabled(), "the request of another dialog is under way"
+    with page.expect_response(f"**/v1/admin/tenants/{tenant}"):
+        held[0].continue_()
+    page.wait_for_timeout(300)
+    assert other in dialog(page).get_by_role("heading").inner_text()
+    page.keyboard.press("Escape")
+    platform.admin("DELETE", f"/v1/admin/tenants/{other}")
+
+
 def test_a_new_tenant_gets_its_key_when_another_form_is_opened_while_the_list_is_read(
     tenants: Any, platform: Platform
 ) -> None:

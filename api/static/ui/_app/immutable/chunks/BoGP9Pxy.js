@@ -1,1 +1,0 @@
-import"./Dtwp9x6d.js";

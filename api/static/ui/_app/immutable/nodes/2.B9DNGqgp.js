@@ -1,1 +1,0 @@
-import{p as e}from"../chunks/6jBVkhIz.js";import{a as p}from"../chunks/6jBVkhIz.js";const o=()=>e.applyLanguage(),t=Object.freeze(Object.defineProperty({__proto__:null,load:o},Symbol.toStringTag,{value:"Module"}));export{p as component,t as universal};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/BcMVHuAw.js";export{e as component};

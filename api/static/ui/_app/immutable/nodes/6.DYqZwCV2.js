@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/6jBVkhIz.js";export{m as component};

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/BAAHZCaI.js";export{m as component};
