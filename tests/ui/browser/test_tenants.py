@@ -91,12 +91,11 @@ def test_a_tenant_is_added_changed_and_removed(tenants: Any, platform: Platform,
     assert platform.admin("GET", f"/v1/admin/tenants/{name}")[0] == 404
 
 
-@pytest.mark.parametrize(
-    ("action", "button", "sent"), [("Change", "Save", "PATCH"), ("Remove", "Remove", "DELETE")]
-)
+@pytest.mark.parametrize(("action", "button"), [("Change", "Save"), ("Remove", "Remove")])
 def test_a_late_answer_leaves_open_the_dialog_of_another_tenant(
-    tenants: Any, platform: Platform, problems: list[str], tenant: str, action: str, button: str, sent: str
+    tenants: Any, platform: Platform, tenant: str, action: str, button: str
 ) -> None:
+    sent = {"Change": "PATCH", "Remove": "DELETE"}[action]
     other = f"other-{next(NUMBERS)}"
     platform.admin("POST", "/v1/admin/tenants", {"name": other})
     held: list[Any] = []
