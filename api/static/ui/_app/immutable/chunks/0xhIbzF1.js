@@ -1,0 +1,1 @@
+import"./BOs09a3m.js";

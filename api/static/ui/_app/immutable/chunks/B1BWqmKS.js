@@ -1,1 +1,0 @@
-import{s as c,W as r,aO as f,f as u,g as s,b6 as l}from"./C-Zqp-KE.js";import{v as i,q as n}from"./B_Tk1VN0.js";function v(t){let e=c(i(r.url.search,t));return f(({to:a})=>{a&&u(e,i(a.url.search,t))}),{get value(){return s(e)},set value(a){u(e,{...a}),delete s(e).refused;const o=n(s(e),t,location.search);l(`${location.pathname}${o}${location.hash}`,r.state)}}}export{v as u};

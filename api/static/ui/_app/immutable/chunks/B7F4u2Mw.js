@@ -1,1 +1,0 @@
-import{aO as o,f as s,b6 as u,W as i,g as c,s as l}from"./C-Zqp-KE.js";import{w as n}from"./B_Tk1VN0.js";function m(t){let e=l(void 0);return o(({to:a})=>{s(e,a?.url.searchParams.get(t)||void 0,!0)}),{get value(){return c(e)},set value(a){s(e,a,!0);const r=n(location.search,t,a);u(`${location.pathname}${r}${location.hash}`,i.state)}}}export{m as u};

@@ -1,0 +1,1 @@
+import{s as c,W as r,aO as f,f as u,g as s,b6 as l}from"./B3DAdY10.js";import{v as i,q as n}from"./CCb-wKL5.js";function v(t){let e=c(i(r.url.search,t));return f(({to:a})=>{a&&u(e,i(a.url.search,t))}),{get value(){return s(e)},set value(a){u(e,{...a}),delete s(e).refused;const o=n(s(e),t,location.search);l(`${location.pathname}${o}${location.hash}`,r.state)}}}export{v as u};

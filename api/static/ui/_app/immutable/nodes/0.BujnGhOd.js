@@ -1,1 +1,0 @@
-import{b3 as s}from"../chunks/C-Zqp-KE.js";const e=!0,o=!1,r=Object.freeze(Object.defineProperty({__proto__:null,prerender:e,ssr:o},Symbol.toStringTag,{value:"Module"}));export{s as component,r as universal};

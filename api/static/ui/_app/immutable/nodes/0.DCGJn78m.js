@@ -1,0 +1,1 @@
+import{b3 as s}from"../chunks/B3DAdY10.js";const e=!0,o=!1,r=Object.freeze(Object.defineProperty({__proto__:null,prerender:e,ssr:o},Symbol.toStringTag,{value:"Module"}));export{s as component,r as universal};

@@ -1,1 +1,0 @@
-import{p as h,j as i,v as l,x as v,C as u,E as _,o as r,l as c,w as e,W as s}from"../chunks/C-Zqp-KE.js";var x=_("<h1> </h1> <p> </p>",1);function d(o,p){h(p,!0);var a=x(),t=i(a),m=r(t,!0),n=c(t,2),f=r(n,!0);l(()=>{e(m,s.status),e(f,s.error?.message)}),v(o,a),u()}export{d as component};

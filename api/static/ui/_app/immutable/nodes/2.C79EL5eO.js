@@ -1,1 +1,0 @@
-import{p as e}from"../chunks/BAAHZCaI.js";import{a as p}from"../chunks/BAAHZCaI.js";const o=()=>e.applyLanguage(),t=Object.freeze(Object.defineProperty({__proto__:null,load:o},Symbol.toStringTag,{value:"Module"}));export{p as component,t as universal};

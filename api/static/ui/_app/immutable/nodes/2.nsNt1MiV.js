@@ -1,0 +1,1 @@
+import{p as e}from"../chunks/DFrHCXq5.js";import{a as p}from"../chunks/DFrHCXq5.js";const o=()=>e.applyLanguage(),t=Object.freeze(Object.defineProperty({__proto__:null,load:o},Symbol.toStringTag,{value:"Module"}));export{p as component,t as universal};

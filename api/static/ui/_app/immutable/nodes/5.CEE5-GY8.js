@@ -1,0 +1,1 @@
+import{R as n,j as s,a2 as m,x as i}from"../chunks/B3DAdY10.js";import{A as p}from"../chunks/BOs09a3m.js";function f(o,r){p(o,{children:(t,d)=>{var a=n(),e=s(a);m(e,()=>r.children),i(t,a)},$$slots:{default:!0}})}export{f as component};

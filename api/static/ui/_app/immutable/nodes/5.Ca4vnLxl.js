@@ -1,1 +1,0 @@
-import{R as n,j as s,a2 as m,x as i}from"../chunks/C-Zqp-KE.js";import{A as p}from"../chunks/BcMVHuAw.js";function f(o,r){p(o,{children:(t,d)=>{var a=n(),e=s(a);m(e,()=>r.children),i(t,a)},$$slots:{default:!0}})}export{f as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BAAHZCaI.js";export{m as component};
