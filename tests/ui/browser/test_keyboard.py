@@ -35,6 +35,8 @@ FOCUS = """() => {
     };
 }"""
 
+HAS_FOCUS = "element => element === document.activeElement"
+
 
 class Keyboard:
     """The keys of a page; each step checks what has the focus."""
@@ -50,17 +52,17 @@ class Keyboard:
         assert found["seen"], found
         return found
 
-    def to(self, name: str, key: str = "Tab") -> None:
-        """Press Tab until the control with this name has the focus."""
+    def to(self, target: Any, key: str = "Tab") -> None:
+        """Press Tab until a control has the focus: with this name, or of a locator: names may change."""
         passed = []
         for _ in range(MAX_TABS):
             self._page.keyboard.press(key)
             if self._page.evaluate("document.activeElement === document.body"):
                 continue  # the end of the page: the browser goes on at its beginning
             passed.append(self.focus()["name"])
-            if passed[-1] == name:
+            if passed[-1] == target if isinstance(target, str) else target.evaluate(HAS_FOCUS):
                 return
-        raise AssertionError(f"{name} is not reached: {passed}")
+        raise AssertionError(f"{target} is not reached: {passed}")
 
     def press(self, *keys: str) -> None:
         """Press keys, one after the other."""

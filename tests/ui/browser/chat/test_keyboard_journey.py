@@ -55,7 +55,7 @@ def talk(chat: ChatPage, keys: ChatKeyboard) -> None:
     keys.press("Control+Shift+o")
     keys.stays("Your message")
     model = page.get_by_role("group", name="Model", exact=True).get_by_role("button").first
-    keys.to(model.get_attribute("aria-label") or "", "Shift+Tab")
+    keys.to(model, "Shift+Tab")
     keys.press("Enter")
     keys.type("stub")
     page.get_by_role("option", name="stub").first.wait_for()
