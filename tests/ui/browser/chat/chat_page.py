@@ -173,6 +173,12 @@ class ChatPage:
         target.hover()
         target.get_by_role("button", name=name, exact=True).first.click()
 
+    def answer_again(self) -> None:
+        """Ask for another version of the last answer; it has begun when this returns."""
+        before = self.id()
+        self.act("Answer again")
+        wait_until(lambda: self.id() != before or self.pause(), 20, lambda: "no new version")
+
     # ---- the platform
 
     def call(self, method: str, path: str) -> tuple[int, Any]:

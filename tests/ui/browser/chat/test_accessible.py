@@ -39,7 +39,7 @@ def fresh(chat: ChatPage) -> None:
 def answered(chat: ChatPage) -> None:
     chat.ask(f"/stub thinking=5 echo {MARKDOWN}", "stub")
     chat.ask("/stub tokens=10")
-    chat.act("Answer again")
+    chat.answer_again()
     chat.wait_for("done")
     chat.answer().hover()
 

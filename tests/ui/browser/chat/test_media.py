@@ -118,7 +118,7 @@ def test_unfinished_images_are_shown_and_a_stop_ends_the_request(chat: ChatPage)
     chat.stop()
     chat.wait_for("stopped")
     assert image_of(chat).count() == 0
-    chat.act("Answer again")
+    chat.answer_again()
     chat.wait_for("running")
     chat.stop()
     chat.wait_for("stopped")
@@ -129,7 +129,7 @@ def test_answer_again_makes_another_image_beside_the_first(chat: ChatPage) -> No
     chat.choose("painter")
     chat.ask("a house")
     first = chat.answer().locator("figcaption").inner_text()
-    chat.act("Answer again")
+    chat.answer_again()
     chat.wait_for("done")
     chat.answer().get_by_role("group", name="Version 2 of 2").wait_for()
     assert chat.answer().locator("figcaption").inner_text() != first

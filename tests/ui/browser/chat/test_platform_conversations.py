@@ -106,7 +106,7 @@ def test_a_conversation_goes_on_at_another_device(browser: Browser) -> None:
     wait_for_text(desk, "/stub text=Second answer")
     desk.wait_for("done")
     assert desk.answers.count() == 2
-    desk.act("Answer again")
+    desk.answer_again()
     desk.wait_for("done")
     desk.page.get_by_role("group", name="Version 2 of 2").wait_for()
     look(phone)
@@ -129,7 +129,7 @@ def test_text_model_answers_in_a_conversation_of_the_platform_that_has_pictures(
         chat.choose("stub")
         chat.page.get_by_text("stub does not see an attachment of this conversation").wait_for()
         assert chat.ask("/stub echo read") == "read"
-        chat.act("Answer again")
+        chat.answer_again()
         chat.wait_for("done")
     laptop.choose("seeing")
     assert laptop.ask("/stub echo seen again") == "seen again"
@@ -393,7 +393,7 @@ def test_a_conversation_of_the_browser_alone_asks_the_platform_for_nothing(brows
     chat.page.on("request", lambda request: asked.append(request.url.removeprefix(chat.url)))
     chat.ask("/stub text=One", "stub")
     chat.ask("/stub text=Two")
-    chat.act("Answer again")
+    chat.answer_again()
     chat.wait_for("done")
     assert [path for path in asked if "conversations" in path or "sync" in path] == [], json.dumps(asked)
 
@@ -413,7 +413,7 @@ def test_an_answer_is_stopped_while_the_platform_does_not_take_its_conversation(
     chat.stop()
     chat.wait_for("stopped", seconds=2)
     chat.page.unroute(re.compile("/v1/conversations$"))
-    chat.act("Answer again")
+    chat.answer_again()
     chat.wait_for("done")
     assert chat.text() == "late"
     assert len(asked) == 1

@@ -53,7 +53,7 @@ def test_the_chat_works_in_memory_with_a_notice_where_the_browser_stores_nothing
     body = send(chat, "/stub echo with a picture")
     assert chat.text() == "with a picture"
     assert len(sent_images(body)) == 1
-    chat.act("Answer again")
+    chat.answer_again()
     chat.answer().get_by_label("Version 2 of 2").wait_for()
     chat.wait_for("done")
     address = chat.page.url

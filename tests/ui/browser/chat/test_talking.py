@@ -77,7 +77,7 @@ def test_stop_keeps_what_has_come(chat: ChatPage) -> None:
 
 def test_regenerated_and_edited_messages_are_branches_that_a_reload_keeps(chat: ChatPage) -> None:
     chat.ask("/stub echo one", "stub")
-    chat.act("Answer again")
+    chat.answer_again()
     chat.answer().get_by_text("2 / 2").or_(chat.answer().get_by_label("Version 2 of 2")).first.wait_for()
     chat.wait_for("done")
     chat.act("Edit", chat.questions.first)
