@@ -69,6 +69,11 @@ def test_a_batch_reads_its_input_from_the_bucket_and_writes_its_results_there(
     assert output is not None
     results = parsed(sdk.files.content(output).content)
     assert sorted(result["custom_id"] for result in results) == ["c1", "c2"]
-    left = [name for _, _, names in os.walk(served.platform.settings.data_dir / "files") for name in names]
-    assert set(left) <= {"lock", "tenant"}
+
+    def left() -> set[str]:
+        folders = os.walk(served.platform.settings.data_dir / "files")
+        return {name for _, _, names in folders for name in names}
+
+    # the folder of a batch is removed after its end is recorded
+    wait_until(lambda: left() <= {"lock", "tenant"}, details=left)
     sdk.files.delete(output)
