@@ -10,6 +10,7 @@ from typing import Any
 import openai
 import pytest
 
+from fleet.shared_files import MARK
 from tests.api.files.test_streamed_uploads import KEY, MB, SIZE
 from tests.conftest import ValkeyServer
 from tests.support.batch_lines import jsonl, parsed
@@ -75,5 +76,5 @@ def test_a_batch_reads_its_input_from_the_bucket_and_writes_its_results_there(
         return {name for _, _, names in folders for name in names}
 
     # the folder of a batch is removed after its end is recorded
-    wait_until(lambda: left() <= {"lock", "tenant"}, details=left)
+    wait_until(lambda: left() <= {"lock", "tenant", MARK}, details=left)
     sdk.files.delete(output)
