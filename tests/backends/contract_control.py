@@ -79,6 +79,6 @@ class ControlContract:
             assert (read[0], read[-1]) == (progress[0].cached, progress[0].total)
             times = [one.time_ms for one in progress]
             assert times == sorted(times)
-            assert times[0] < 1000
+            assert times[0] < scaled(1000)
             assert answer.finish is not None
             assert answer.finish.usage.output_tokens == plain.finish.usage.output_tokens

@@ -152,7 +152,7 @@ class LocalEngineContract(EngineContract):
     def test_an_engine_dies_with_its_guard(self, start: Start) -> None:
         launched = start(self.model())
         os.kill(parent_of(launched.engine.pid), signal.SIGKILL)
-        assert has_ended(launched.engine.pid, SOON_S)
+        assert has_ended(launched.engine.pid, scaled(SOON_S))
         assert launched.exits.get(timeout=scaled(SOON_S)).expected is False
 
     def test_an_engine_dies_with_its_worker(self, tmp_path: Path) -> None:
@@ -162,10 +162,10 @@ class LocalEngineContract(EngineContract):
         )
         assert worker.stdout is not None
         with worker, worker.stdout:
-            assert select.select([worker.stdout], [], [], self.load_s)[0]
+            assert select.select([worker.stdout], [], [], scaled(self.load_s))[0]
             engine = int(worker.stdout.readline())
             worker.kill()
-            assert has_ended(engine, SOON_S)
+            assert has_ended(engine, scaled(SOON_S))
 
     def test_a_stop_is_expected_and_leaves_no_process(self, start: Start) -> None:
         launched = start(self.model())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import re
-import time
 from typing import Any
 
 import orjson
@@ -93,15 +92,20 @@ def test_there_is_no_namespace_before_the_secret_was_read() -> None:
     assert CacheNamespaces().as_read(*REQUEST) is None
 
 
-def test_a_process_that_cannot_read_the_epochs_any_more_names_no_namespace() -> None:
+def test_a_process_that_cannot_read_the_epochs_any_more_names_no_namespace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A flush waits for such a process longer than it trusts what it read."""
     namespaces = CacheNamespaces()
-    namespaces.adopt(b"a secret", {}, read_at=time.monotonic() - TRUSTED_S + 1)
+    now = 1000.0
+    monkeypatch.setattr("governance.cache_namespaces.time.monotonic", lambda: now)
+    namespaces.adopt(b"a secret", {})
+    now += TRUSTED_S
     assert namespaces.of(*REQUEST) is not None
-    namespaces.adopt(b"a secret", {}, read_at=time.monotonic() - TRUSTED_S)
+    now += 0.001
     assert namespaces.of(*REQUEST) is None
     assert namespaces.as_read(*REQUEST) is not None
-    namespaces.confirm(b"a secret", time.monotonic())
+    namespaces.confirm(b"a secret", now)
     assert namespaces.of(*REQUEST) is not None
     assert TRUSTED_S * 1e6 < ALIVE_US
 

@@ -17,7 +17,7 @@ from tests.support.waiting import scaled
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BIG = b"x" * (32 << 20)  # bytes, more than socket buffers hold
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-SOON_S = 1.0
+SOON_S = scaled(1.0)
 
 
 @contextmanager
@@ -89,10 +89,10 @@ async def post(client: HttpClient, body: bytes = b"{}", read_timeout_s: float = 
         return await response.read(1 << 20)
 
 
-async def cancel_soon(request: Awaitable[bytes]) -> None:
-    """Cancel a request under way, and check that it ends at once."""
+async def cancel_when(is_under_way: threading.Event, request: Awaitable[bytes]) -> None:
+    """Cancel a request once it is under way, and check that it ends at once."""
     task = asyncio.ensure_future(request)
-    await asyncio.sleep(0.2)
+    assert await asyncio.to_thread(is_under_way.wait, scaled(10))
     started = time.monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

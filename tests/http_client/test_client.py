@@ -16,7 +16,7 @@ from tests.backends.openai_remote.scripted_server import Handler, chat, scripted
 from tests.http_client.raw_servers import (
     ANSWER,
     answering,
-    cancel_soon,
+    cancel_when,
     client,
     post,
     raw_server,
@@ -27,11 +27,17 @@ from tests.support.waiting import scaled
 
 
 def test_a_request_can_be_cancelled_while_a_proxy_opens_the_tunnel() -> None:
-    done = threading.Event()
-    with raw_server(lambda _: done.wait(scaled(5))) as port:
+    asked, done = threading.Event(), threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        asked.set()
+        done.wait(scaled(5))
+
+    with raw_server(serve) as port:
         proxy = f"http://127.0.0.1:{port}"
         through_proxy = HttpClient("https://remote.test", connect_timeout_s=5.0, proxy_url=proxy)
-        run(through_proxy, use=lambda: cancel_soon(post(through_proxy)))
+        run(through_proxy, use=lambda: cancel_when(asked, post(through_proxy)))
         done.set()
 
 
@@ -128,15 +134,26 @@ def test_a_pooled_connection_that_the_server_has_closed_is_replaced() -> None:
 
 
 def test_bytes_without_a_request_end_an_idle_connection() -> None:
-    done = threading.Event()
-    with raw_server(answering(ANSWER, b"HTTP/1.1 200 OK\r\n", until=done)) as port:
+    is_idle, done = threading.Event(), threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(ANSWER)
+        is_idle.wait(scaled(5))
+        connection.sendall(b"HTTP/1.1 200 OK\r\n")
+        done.wait(scaled(5))
+
+    with raw_server(serve) as port:
         confused = client(port)
 
         async def use() -> None:
             assert await post(confused) == b"ok"
             connection, _since = confused._idle[-1]
-            await asyncio.sleep(0.1)
-            assert connection.is_closed
+            assert not connection.is_closed
+            is_idle.set()
+            async with asyncio.timeout(scaled(5)):
+                while not connection.is_closed:
+                    await asyncio.sleep(0.01)
 
         run(confused, use=use)
         done.set()

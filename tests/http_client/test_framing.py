@@ -84,22 +84,22 @@ def test_a_body_that_is_not_read_is_not_received_without_bound() -> None:
     def serve(connection: socket.socket) -> None:
         connection.recv(1 << 16)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(BIG))
-        connection.settimeout(0.3)
+        connection.settimeout(scaled(0.8))
         size = 0
         with suppress(TimeoutError, ConnectionError):
             while size < len(BIG):
                 size += connection.send(BIG[:65536])
         sent.append(size)
         stuck.set()
-        connection.settimeout(5)
+        connection.settimeout(scaled(5))
         connection.sendall(BIG[size:])
 
     with raw_server(serve) as port:
         slow = client(port)
 
         async def use() -> None:
-            async with slow.request("POST", "/x", b"{}", read_timeout_s=0.2) as response:
-                assert await asyncio.to_thread(stuck.wait, 5)  # longer than the read timeout
+            async with slow.request("POST", "/x", b"{}", read_timeout_s=scaled(0.5)) as response:
+                assert await asyncio.to_thread(stuck.wait, scaled(5))  # longer than the read timeout
                 assert not response._connection.is_complete
                 size = 0
                 while piece := await response.read_some():
@@ -162,15 +162,15 @@ def test_the_delay_of_the_reader_is_not_the_silence_of_the_server() -> None:
         connection.recv(1 << 16)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
         proceed.wait(scaled(5))
-        time.sleep(0.3)
+        time.sleep(scaled(0.3))
         connection.sendall(b"ok")
 
     with raw_server(serve) as port:
         patient = client(port)
 
         async def use() -> None:
-            async with patient.request("POST", "/x", b"{}", read_timeout_s=1.0) as response:
-                await asyncio.sleep(0.9)
+            async with patient.request("POST", "/x", b"{}", read_timeout_s=scaled(1.0)) as response:
+                await asyncio.sleep(scaled(0.9))
                 assert await response.read_some() == b"ok"
                 proceed.set()
                 assert await response.read_some() == b"ok"

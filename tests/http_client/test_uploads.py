@@ -14,7 +14,7 @@ from tests.http_client.raw_servers import (
     ANSWER,
     BIG,
     SOON_S,
-    cancel_soon,
+    cancel_when,
     client,
     post,
     raw_server,
@@ -27,12 +27,12 @@ from tests.support.waiting import scaled
 
 def test_a_large_body_may_take_longer_to_send_than_the_connect_timeout() -> None:
     def serve_slowly(connection: socket.socket) -> None:
-        time.sleep(0.4)
+        time.sleep(scaled(0.9))
         receive_all(connection)
         connection.sendall(ANSWER)
 
     with raw_server(serve_slowly) as port:
-        patient = client(port, connect_timeout_s=0.1)
+        patient = client(port, connect_timeout_s=scaled(0.5))
 
         async def use() -> None:
             assert await post(patient, BIG) == b"ok"
@@ -72,9 +72,11 @@ def test_a_server_that_does_not_read_the_body_is_a_read_timeout() -> None:
 
 
 def test_a_request_cancelled_while_its_body_is_sent_cuts_the_connection() -> None:
-    proceed, sizes = threading.Event(), []
+    begun, proceed, sizes = threading.Event(), threading.Event(), []
 
     def serve(connection: socket.socket) -> None:
+        connection.recv(1, socket.MSG_PEEK)
+        begun.set()
         proceed.wait(scaled(5))
         sizes.append(received(connection))
 
@@ -82,7 +84,7 @@ def test_a_request_cancelled_while_its_body_is_sent_cuts_the_connection() -> Non
         cancelled = client(port)
 
         async def use() -> None:
-            await cancel_soon(post(cancelled, BIG))
+            await cancel_when(begun, post(cancelled, BIG))
             proceed.set()
 
         run(cancelled, use=use)

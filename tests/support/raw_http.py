@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from tests.support.waiting import scaled
+
 RESET = struct.pack("ii", 1, 0)
 """SO_LINGER with a time of zero: closing the socket sends a reset instead of an orderly end."""
 
@@ -108,7 +110,11 @@ def decode_chunks(data: bytes) -> tuple[bytes, int, bool]:
 
 
 class RawClient:
-    """One connection, used by one thread. `source` is the client's own address, 127.0.0.1 by default."""
+    """One connection, used by one thread.
+
+    `source` is the client's own address, 127.0.0.1 by default.
+    A read or a send fails after `timeout_s` (scaled).
+    """
 
     def __init__(
         self,
@@ -156,11 +162,14 @@ class RawClient:
         return self.unread
 
     def wait_for_end(self, seconds: float) -> float:
-        """Read until the server ends the connection; returns the seconds that it took."""
+        """Read until the server ends the connection; returns the seconds that it took.
+
+        Fails if the connection is open after `seconds` (scaled).
+        """
         began = time.monotonic()
         while True:
-            left = began + seconds - time.monotonic()
-            assert left > 0, f"the connection is open after {seconds} s"
+            left = began + scaled(seconds) - time.monotonic()
+            assert left > 0, f"the connection is open after {scaled(seconds):g} s"
             self.socket.settimeout(left)
             try:
                 if not self.receive():
@@ -193,7 +202,7 @@ def connected(
     try:
         if receive_buffer is not None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        client.settimeout(timeout_s)
+        client.settimeout(scaled(timeout_s))
         client.bind((source, 0))
         client.connect(address)
     except BaseException:

@@ -114,6 +114,7 @@ def test_usage_is_counted_by_model_and_key_for_streams_and_failures_and_not_for_
     served: Served,
 ) -> None:
     served.handle = lambda claim: answer_with_usage(served, claim)
+    today = str(datetime.now(UTC).date())  # midnight may have passed since this module was imported
     streaming, id = new_key(served, "other", label=FORMULA)
     assert ask(served, streaming, stream=True) == 200
     assert ask(served, streaming) == 200
@@ -124,10 +125,10 @@ def test_usage_is_counted_by_model_and_key_for_streams_and_failures_and_not_for_
     served.platform.expire()
     own = f"key_config_{digest_of('sk-other')[:12]}"
     rows = rows_of(served, "sk-other")
-    assert set(rows) == {(str(TODAY), "alpha", id), (str(TODAY), "alpha", own)}
-    streamed = rows[str(TODAY), "alpha", id]
+    assert set(rows) == {(today, "alpha", id), (today, "alpha", own)}
+    streamed = rows[today, "alpha", id]
     assert (streamed["requests"], streamed["succeeded"], streamed["input_tokens"]) == (2, 2, 14)
-    failed = rows[str(TODAY), "alpha", own]
+    failed = rows[today, "alpha", own]
     assert (failed["requests"], failed["succeeded"], failed["key_label"]) == (1, 0, "")
     assert [row["requests"] for row in rows_of(served, "sk-tiny").values()] == [1]
     assert [row["requests"] for row in rows_of(served, "sk-other", "group_by=model").values()] == [3]

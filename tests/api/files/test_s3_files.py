@@ -10,6 +10,7 @@ from typing import Any
 import openai
 import pytest
 
+from fleet.shared_files import MARK
 from tests.api.files.test_streamed_uploads import KEY, MB, SIZE
 from tests.conftest import ValkeyServer
 from tests.support.batch_lines import jsonl, parsed
@@ -69,6 +70,11 @@ def test_a_batch_reads_its_input_from_the_bucket_and_writes_its_results_there(
     assert output is not None
     results = parsed(sdk.files.content(output).content)
     assert sorted(result["custom_id"] for result in results) == ["c1", "c2"]
-    left = [name for _, _, names in os.walk(served.platform.settings.data_dir / "files") for name in names]
-    assert set(left) <= {"lock", "tenant"}
+
+    def left() -> set[str]:
+        folders = os.walk(served.platform.settings.data_dir / "files")
+        return {name for _, _, names in folders for name in names}
+
+    # the folder of a batch is removed after its end is recorded
+    wait_until(lambda: left() <= {"lock", "tenant", MARK}, details=left)
     sdk.files.delete(output)

@@ -23,6 +23,7 @@ from api.http.errors import NotFound
 from config.settings import ROOT
 from store.errors import StorageFull
 from tests.api.files.conftest import SETTINGS, Clock
+from tests.support.waiting import scaled
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_the_first_files_of_a_tenant_may_begin_at_once(tmp_path: Path) -> None:
     together = threading.Barrier(4)
 
     def begin(tenant: str) -> None:
-        together.wait(30)
+        together.wait(scaled(30))
         new = store.begin(tenant, 1)
         new.close()
 

@@ -19,6 +19,7 @@ from config.settings import FileSettings, Settings, Tenant
 from scheduler.batches import BatchRow, BatchStore
 from scheduler.ledger import Ledger
 from store.redis_connections import command_client
+from tests.support.waiting import scaled
 
 SETTINGS = FileSettings(keep_free_mib=0)
 
@@ -50,7 +51,7 @@ async def remove_at_start(sweeps: Sweeps) -> None:
         sweeps.store, AccessRegistry(Settings()), sweeps.batches, sweeps.jobs, is_batch_id, lambda: sweeps.now
     )
     running = asyncio.create_task(sweeper.run())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(scaled(5)):
         while sweeps.store.use("one").files:
             await asyncio.sleep(0.01)
     running.cancel()

@@ -65,7 +65,7 @@ def test_view_of_a_whole_upload_waits_no_longer_when_the_process_ends_before_its
         uploads.stop()
         try:
             with pytest.raises(ApiError) as caught:
-                await asyncio.wait_for(view, 5)
+                await asyncio.wait_for(view, scaled(5))
         finally:
             store.is_fast.set()
         assert caught.value.code == "server_busy"

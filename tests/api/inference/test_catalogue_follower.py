@@ -21,6 +21,7 @@ from store.async_connection import AsyncConnection
 from store.errors import StorageUnavailable, UnknownModel
 from store.redis_connections import command_client
 from tests.conftest import free_port
+from tests.support.waiting import scaled
 
 NAME = "extra.gguf"
 
@@ -79,7 +80,7 @@ def test_changes_are_followed_without_a_request(settings: Settings, other: Fleet
     async def use(follower: CatalogueFollower, catalogue: ModelCatalogue) -> None:
         following = asyncio.create_task(follower.run())
         await asyncio.to_thread(load, other)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(scaled(10)):
             while catalogue.get(NAME) is None:
                 await asyncio.sleep(0.01)
             other.unload(NAME)

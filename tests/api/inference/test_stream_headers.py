@@ -32,15 +32,15 @@ def served(shared_server: ValkeyServer, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def delayed(shared_server: ValkeyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """An API whose streams begin with their first tokens, or after 2 s."""
-    variables = {"STOKER_API__HEAD_AFTER_FIRST_TOKEN": "true", "STOKER_API__KEEP_ALIVE_S": "2"}
+    """An API whose streams begin with their first tokens, or after 2 s (scaled)."""
+    variables = {"STOKER_API__HEAD_AFTER_FIRST_TOKEN": "true", "STOKER_API__KEEP_ALIVE_S": str(scaled(2))}
     with serving(shared_server, tmp_path_factory.mktemp("delayed"), variables, slots=1) as served:
         yield served
 
 
 def client_of(served: Served) -> RawClient:
     host, port = served.url.removeprefix("http://").split(":")
-    return RawClient((host, int(port)), timeout_s=scaled(20))
+    return RawClient((host, int(port)), timeout_s=20)
 
 
 def ask(path: str = "/v1/responses", *, version: str = "1.1", **headers: str) -> bytes:
@@ -109,7 +109,7 @@ def test_a_client_that_takes_no_trailers_gets_none(
         if version == "1.1":
             assert trailers_of(client) == {}
         else:
-            client.wait_for_end(scaled(10))
+            client.wait_for_end(10)
             assert b"x-cache" not in client.unread.lower()
 
 

@@ -20,7 +20,7 @@ from config.settings import WEBHOOK_EVENTS, WebhookSettings
 from tests.backends.openai_remote.scripted_server import AUTHORITY, CERTIFICATES
 from tests.support.waiting import scaled
 
-TIMEOUT_S = 0.5
+TIMEOUT_S = scaled(0.5)
 SETTINGS = WebhookSettings(allow_private=True)
 ENTRY = Entry("resp_1", 0.0, "response.completed", 1)
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -36,7 +36,7 @@ MAX_PENDING = 5
 
 @pytest.fixture(autouse=True)
 def _short_delivery(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender_module, "TIMEOUT_S", 2.0)
+    monkeypatch.setattr(sender_module, "TIMEOUT_S", scaled(2.0))
     monkeypatch.setattr(sender_module, "MAX_ATTEMPTS", 3)
 
 
@@ -348,13 +348,13 @@ def test_slow_target_delays_no_other_one(shared_settings: Settings, monkeypatch:
     monkeypatch.setattr(sender_module, "MAX_OF_TARGET", 2)
 
     async def check(world: World) -> None:
-        async with Receiver(delay_s=30).served() as slow, Receiver().served() as quick:
+        async with Receiver(delay_s=scaled(30)).served() as slow, Receiver().served() as quick:
             ids = [f"resp_{number}" for number in range(4)]
             world.jobs.status = dict.fromkeys(ids, Status.COMPLETED)
             async with closing(world.sender(target(slow, "slow"), target(quick, "quick"))) as sender:
                 for id in ids:
                     await sender.enter(job(id))
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(scaled(10)):
                     while len(quick.received) < len(ids) or len(slow.received) < 2:
                         await sender.turn()
                         await asyncio.sleep(0.01)

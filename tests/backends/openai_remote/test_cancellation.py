@@ -27,19 +27,19 @@ from tests.backends.openai_remote.scripted_server import (
 from tests.support.generations import RecordingSink, on_loop
 from tests.support.waiting import scaled
 
-CANCEL_S = 1.0
+CANCEL_S = scaled(1.0)
 
 
 @pytest.fixture
 def unresponsive() -> Iterator[socket.socket]:
     """A listener that never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(5)
+        listener.settimeout(scaled(5))
         yield listener
 
 
 def ends(connection: socket.socket) -> bool:
-    """Whether the other end closes a connection within a second."""
+    """Whether the other end closes a connection within a second (scaled)."""
     connection.settimeout(CANCEL_S)
     with suppress(ConnectionResetError):
         while connection.recv(1 << 16):
@@ -48,7 +48,7 @@ def ends(connection: socket.socket) -> bool:
 
 
 def cancelled(launched: Launched, ready: threading.Event | None = None) -> Answer:
-    """Cancel a request once `ready` is set (None: after its first delta); it must end within a second."""
+    """Cancel a request once `ready` is set (None: after its first delta); it must end within `CANCEL_S`."""
     answer, thread = launched.begin(ask("one two three four five six seven eight"))
     assert (ready or answer.first_delta).wait(scaled(5))
     launched.cancel("only")

@@ -287,7 +287,7 @@ def test_a_read_timeout_closes_the_connection_without_a_retry(
     start: Start, pauses: list[float], step: Step
 ) -> None:
     with scripted_server(step) as server:
-        launched = start(remote_model(server.url, read_timeout_s=0.2))
+        launched = start(remote_model(server.url, read_timeout_s=scaled(0.5)))
         assert failure(launched).code == "engine_stalled"
         assert server.client_disconnected.wait(scaled(5))
     assert pauses == []
@@ -296,7 +296,7 @@ def test_a_read_timeout_closes_the_connection_without_a_retry(
 def test_a_connect_timeout_is_retried(start: Start, pauses: list[float]) -> None:
     """The listener never answers, so the TLS handshake waits."""
     with socket.create_server(("127.0.0.1", 0)) as unresponsive, scripted_server() as server:
-        launched = start(remote_model(server.url, connect_timeout_s=0.1))
+        launched = start(remote_model(server.url, connect_timeout_s=scaled(0.3)))
         redirect(launched, unresponsive.getsockname()[1])
         assert failure(launched).code == "remote_unavailable"
     assert len(pauses) == 2

@@ -237,7 +237,7 @@ def test_a_busy_server_is_retried_during_a_load(start: Start) -> None:
 def test_a_load_times_out_while_the_server_is_silent(start: Start) -> None:
     with scripted_server(list_models=lambda handler: handler.wait_for_disconnect()) as server:
         with pytest.raises(LoadError) as caught:
-            start(remote_model(server.url, load_timeout_s=0.2))
+            start(remote_model(server.url, load_timeout_s=scaled(0.5)))
         assert caught.value.code == "load_timeout"
         assert server.client_disconnected.wait(scaled(5))
 
@@ -274,7 +274,7 @@ def test_a_stop_fails_running_and_later_requests(start: Start) -> None:
         answer, thread = launched.begin(ask("Hi"))
         assert server.waiting.wait(scaled(5))
         launched.engine.stop(1.0)
-        thread.join(1.0)
+        thread.join(scaled(1.0))
         assert isinstance(answer.error, EngineLost)
         assert server.client_disconnected.wait(scaled(5))
         with pytest.raises(EngineLost):
@@ -290,7 +290,7 @@ def test_a_cancelled_generation_stays_cancelled_after_a_stop(start: Start) -> No
         assert server.waiting.wait(scaled(5))
         launched.cancel("only")
         launched.engine.stop(1.0)
-        thread.join(1.0)
+        thread.join(scaled(1.0))
     assert answer.finish is not None
     assert answer.finish.reason == "cancelled"
 

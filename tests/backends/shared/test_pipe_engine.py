@@ -17,10 +17,11 @@ from streams.events import Delta
 from tests.backends.conftest import Launched, Start, ask
 from tests.support.freezing import freeze
 from tests.support.generations import RecordingSink, engine_loop, on_loop, submit
+from tests.support.waiting import scaled
 
-STUB = ModelDefinition("model", "stub", load_timeout_s=5.0, options={"stub_context": 10_000_000})
+STUB = ModelDefinition("model", "stub", load_timeout_s=scaled(5.0), options={"stub_context": 10_000_000})
 LONGEST_TURN_S = 0.05  # CPU time of the event loop's thread
-READ_S = 5.0
+READ_S = scaled(5.0)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from backends.shared import preparation
 from backends.shared.preparation import SMALL_BYTES, Preparations, preparation_bytes
 from generation.generation import AudioPart, Generation, ImagePart, Message, Tool, text_content
+from tests.support.waiting import scaled
 
 SIZE = SMALL_BYTES
 
@@ -104,7 +105,7 @@ async def test_a_cancelled_preparation_counts_until_the_server_has_had_its_time(
     await requests.begin("b", "one")
     await requests.cancel("a")
     assert requests.begun == ["a"]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(scaled(10)):
         while requests.begun != ["a", "b"]:
             await asyncio.sleep(0.01)
 

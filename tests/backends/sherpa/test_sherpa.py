@@ -27,6 +27,7 @@ from streams.media_events import MediaDelta, WorkProgress
 from tests.backends.conftest import Answer, Launched, Launcher, Start, ask
 from tests.checkpoints.fixtures import python_of
 from tests.support.generations import run_generation
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(120)]
 
@@ -233,7 +234,7 @@ def test_voices_have_the_names_of_the_configuration(start: Start, tmp_path: Path
 def test_a_cancelled_request_frees_its_slot(start: Start, tmp_path: Path) -> None:
     voice = speaker(start, tmp_path / "files", slots=1, max_characters=1_000_000)
     long, thread = voice.launched.begin(voice.task(SENTENCES * 400, format="mp3"), id="long")
-    assert long.first_delta.wait(30)
+    assert long.first_delta.wait(scaled(30))
     waiting, other = voice.launched.begin(voice.task("waits"), id="waiting")
     voice.launched.cancel("waiting")
     other.join()
@@ -339,7 +340,7 @@ def test_the_texts_of_requests_are_not_in_the_log(voice: Speaker) -> None:
 def test_a_killed_engine_is_lost(start: Start, tmp_path: Path) -> None:
     voice = speaker(start, tmp_path / "files", max_characters=1_000_000)
     running, thread = voice.launched.begin(voice.task(SENTENCES * 400), id="long")
-    assert running.first_delta.wait(30)
+    assert running.first_delta.wait(scaled(30))
     assert voice.launched.engine.pid is not None
     os.kill(voice.launched.engine.pid, signal.SIGKILL)
     thread.join()

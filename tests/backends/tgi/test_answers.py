@@ -16,6 +16,7 @@ from tests.backends.conftest import Launched, Launcher, ask
 from tests.backends.contract import WEATHER
 from tests.backends.tgi.models import CONTEXT, model_in
 from tests.support.generations import engine_loop
+from tests.support.waiting import scaled
 
 ANSWER = "one two three four five six seven eight nine ten eleven twelve"
 
@@ -118,7 +119,7 @@ def test_a_format_and_a_strict_tool_are_refused_by_the_engine_as_by_the_api(engi
 def test_the_use_of_the_cache_and_the_queue_are_those_of_the_metrics(engine: Launched) -> None:
     running = [engine.begin(ask("Count for ever."), id=f"running-{number}") for number in range(3)]
     for answer, _ in running:
-        assert answer.first_delta.wait(30)
+        assert answer.first_delta.wait(scaled(30))
     use = _cache_use(engine)
     load = engine.engine.load
     for number, (_, thread) in enumerate(running):
@@ -130,4 +131,4 @@ def test_the_use_of_the_cache_and_the_queue_are_those_of_the_metrics(engine: Lau
 
 
 def _cache_use(engine: Launched) -> float | None:
-    return asyncio.run_coroutine_threadsafe(engine.engine.cache_use(), engine_loop()).result(30)
+    return asyncio.run_coroutine_threadsafe(engine.engine.cache_use(), engine_loop()).result(scaled(30))

@@ -30,7 +30,8 @@ def answer_of(url: str) -> tuple[int, dict[str, Any]]:
 def test_a_process_that_drains_is_not_ready_and_still_takes_requests(
     shared_server: ValkeyServer, tmp_path: Path
 ) -> None:
-    with serving(shared_server, tmp_path, {"STOKER_API__DRAIN_DELAY_S": "1.5"}) as served:
+    variables = {"STOKER_API__DRAIN_DELAY_S": str(scaled(1.5))}
+    with serving(shared_server, tmp_path, variables) as served:
         url = served.url
         assert answer_of(f"{url}/ready") == (200, {"status": "ready"})
         assert answer_of(f"{url}/v1/capabilities")[0] == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import time
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from tests.support.raw_http import Answer, RawClient, chunked, request
 from tests.support.waiting import scaled, wait_until
 
 HEAD = b"POST /echo HTTP/1.1\r\nHost: x\r\nx-api-key: %b\r\n" % KEY.encode()
+OFTEN_SWEPT = {"rate_grace_s": 0.1}
+"""For tests without a body: a sweep every 25 ms, and no short limit."""
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
@@ -37,32 +40,40 @@ def test_a_connection_without_a_request_is_closed_without_an_answer(serve: Serve
 
 
 def test_a_head_has_to_arrive_in_time_however_its_bytes_are_spread(serve: Serve) -> None:
-    server = serve(head_timeout_s=0.2)
+    server = serve(head_timeout_s=100)
     with server.client() as client:
-        began = time.monotonic()
-        for byte in (b"G", b"E", b"T"):
+        wait_until(lambda: len(server.connections) == 1)
+        (connection,) = server.connections._all
+        deadline = connection.deadline
+        for count, byte in enumerate((b"G", b"E", b"T"), 1):
             client.send(byte)
-            time.sleep(0.04)
+            wait_until(lambda count=count: connection.unanswered == count)
+            assert connection.deadline == deadline <= server.loop.time() + 100
+        server.call(server.connections.sweep, deadline)
         assert refusal(client) == (408, "request_timeout")
-        assert time.monotonic() - began < 1
 
 
 def test_the_head_of_a_later_request_has_its_own_time(serve: Serve) -> None:
-    server = serve(head_timeout_s=0.2, idle_timeout_s=30)
+    server = serve(head_timeout_s=100, idle_timeout_s=10_000)
     with server.client() as client:
         client.send(request("GET", "/echo"))
         assert client.answer().status == 200
-        time.sleep(0.4)  # idle, which is no head
+        (connection,) = server.connections._all
+        wait_until(lambda: 100 < connection.deadline - server.loop.time() < math.inf)  # it is idle
+        began = server.loop.time()
         client.send(b"GET /echo HTTP/1.1\r\n")
-        time.sleep(0.05)
+        wait_until(lambda: connection.deadline < began + 10_000 - 100)
+        assert began + 100 <= connection.deadline <= server.loop.time() + 100
         client.send(b"Host: x\r\n\r\n")
         assert client.answer().status == 200
         client.send(b"GET")
+        wait_until(lambda: connection.deadline < began + 10_000 - 100)
+        server.call(lambda: server.connections.sweep(connection.deadline))
         assert refusal(client) == (408, "request_timeout")
 
 
 def test_an_idle_connection_is_closed(serve: Serve) -> None:
-    with serve(idle_timeout_s=0.1, head_timeout_s=0.4).client() as client:
+    with serve(idle_timeout_s=0.1, **OFTEN_SWEPT).client() as client:
         client.send(request("GET", "/echo"))
         assert client.answer().status == 200
         client.wait_for_end(2)
@@ -98,7 +109,7 @@ def test_a_body_has_to_arrive_at_a_minimum_rate(serve: Serve) -> None:
     ids=["target", "unfinished", "fields", "finished"],
 )
 def test_a_head_has_a_largest_size(serve: Serve, data: bytes) -> None:
-    with serve(max_head_bytes=2048, head_timeout_s=1).client() as client:
+    with serve(max_head_bytes=2048).client() as client:
         client.send(data)
         if data.startswith(b"GET /xxx"):
             client.send(b"Host: " + b"x" * 4096)
@@ -110,7 +121,6 @@ def test_a_head_has_a_largest_size(serve: Serve, data: bytes) -> None:
     [
         (b"GARBAGE\r\n\r\n", 400, "invalid_request"),
         (b"FETCH / HTTP/1.1\r\nHost: x\r\n\r\n", 400, "invalid_request"),
-        (b"GET /", 408, "request_timeout"),
         (HEAD + b"Content-Length: 2000\r\n\r\n", 413, "request_too_large"),
         (b"GET /" + b"x" * MAX_TARGET_BYTES + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414, "target_too_long"),
         (b"GET /" + b"x" * MAX_TARGET_BYTES, 414, "target_too_long"),
@@ -121,10 +131,20 @@ def test_a_head_has_a_largest_size(serve: Serve, data: bytes) -> None:
 def test_an_error_of_the_server_has_the_envelope_of_the_api(
     serve: Serve, data: bytes, status: int, code: str
 ) -> None:
-    server = serve(head_timeout_s=0.1, max_body_bytes=1000, max_pending_body_bytes=800)
+    server = serve(max_body_bytes=1000, max_pending_body_bytes=800)
     with server.client() as client:
         client.send(data)
         answer = client.answer()
+    check_envelope(answer, status, code)
+
+
+def test_the_refusal_of_a_head_that_is_late_has_the_envelope_of_the_api(serve: Serve) -> None:
+    with serve(head_timeout_s=scaled(0.5)).client() as client:
+        client.send(b"GET /")
+        check_envelope(client.answer(), 408, "request_timeout")
+
+
+def check_envelope(answer: Answer, status: int, code: str) -> None:
     assert (answer.status, answer.error()["code"]) == (status, code)
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["cache-control"] == "no-store"
@@ -241,14 +261,31 @@ def test_all_unsent_bytes_together_have_a_limit(serve: Serve) -> None:
 
 
 def test_a_client_that_reads_slowly_stays_connected(serve: Serve) -> None:
-    server = serve(write_timeout_s=0.2)
-    with server.client(receive_buffer=65_536) as client:
-        client.send(request("GET", "/whole?size=4000000"))
-        received = 0
-        while received < 2_000_000:
-            received += len(client.socket.recv(65_536))
-            time.sleep(0.01)
-        assert len(server.connections) == 1
+    """It reads each time shortly before its time is over, by the times of the sweeps."""
+    server = serve(write_timeout_s=100)
+    assert server.connections._timer is not None
+    server.call(server.connections._timer.cancel)  # the test makes the sweeps, at times that it chooses
+    with server.client(receive_buffer=4096) as client:
+        client.send(request("GET", "/whole?size=8000000"))
+        wait_until(lambda: len(server.connections) == 1)
+        (connection,) = server.connections._all
+        wait_until(lambda: connection.unsent > 0)
+        now = 0.0
+        for _ in range(5):
+            unsent = connection.unsent
+            server.call(server.connections.sweep, now)
+            server.call(server.connections.sweep, now + 99)
+            assert len(server.connections) == 1
+            wait_until(lambda unsent=unsent: client.receive() and connection.unsent < unsent)
+            now += 200
+
+        def is_closed_when_it_reads_no_more() -> bool:
+            nonlocal now
+            now += 100
+            server.call(server.connections.sweep, now)
+            return len(server.connections) == 0
+
+        wait_until(is_closed_when_it_reads_no_more)
 
 
 def test_at_the_limit_the_oldest_connection_without_a_request_is_closed(serve: Serve) -> None:
@@ -290,7 +327,7 @@ def test_an_address_has_a_limit_that_leaves_room_for_others(serve: Serve) -> Non
 
 
 def test_refusals_are_logged_in_one_line(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
-    server = serve(head_timeout_s=0.1)
+    server = serve(**OFTEN_SWEPT)
     for _ in range(20):
         with server.client() as client:
             client.send(b"no request\r\n\r\n")

@@ -24,6 +24,7 @@ from streams.media_events import MediaDelta
 from streams.subscriber import EventSubscriber
 from tests.support.api_fakes import FakeStore, encode
 from tests.support.recorded_client import RecordedClient
+from tests.support.waiting import scaled
 
 ID = "spc_" + "0" * 32
 PART = b"x" * 1000
@@ -67,7 +68,7 @@ class Speech:
         return deltas
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(scaled(30)):
             while not condition():
                 await asyncio.sleep(0.001)
 

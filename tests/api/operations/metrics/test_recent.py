@@ -20,7 +20,7 @@ from fleet.worker_row import WorkerRow
 from scheduler.counters import Counters, CounterStore, report
 from scheduler.job import Status, TokenCount, TokenReport
 from tests.support.changed_tenants import change_tenants
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.stopped_platform import StoppedPlatform
 
 EACH_MIB = ((0, 100), (1, 200), (2, None))
 """The memory of three engines; that of the last was not measured."""
@@ -30,7 +30,7 @@ class Sampled:
     """A platform, and the processes that take samples of it; time is an argument."""
 
     def __init__(self, client: redis.Redis, settings: Settings, tenants: tuple[str, ...] = ()) -> None:
-        self.platform = SimulatedPlatform(client, settings)
+        self.platform = StoppedPlatform(client, settings)
         self.settings = settings
         self.store = CounterStore(client, settings)
         self.reports = 0
@@ -44,13 +44,22 @@ class Sampled:
 
     def advance(self, seconds: float) -> None:
         if 0 < seconds <= 60:
-            self.platform.run_for(seconds, "w1", every=2.0)
+            while seconds > 0:
+                self.platform.advance_time(min(2.0, seconds))
+                self.platform.ledger.heartbeat("w1", self.platform.incarnations["w1"])
+                self.platform.expire()
+                seconds -= 2.0
         else:
             self.platform.advance_time(seconds)
+        self._set_clocks()
+
+    def _set_clocks(self) -> None:
+        self.platform.stop_clock()
         for process in self.processes:
             process.scripts.offset_us = self.platform.ledger.scripts.offset_us
 
     def take(self, process: int = 0) -> bool:
+        self._set_clocks()
         # a reader of its own: one reads the state at most once a second
         return self.processes[process].take(StateReader(self.settings).read)
 

@@ -123,7 +123,7 @@ def test_an_address_serves_its_tools(tmp_path: Path) -> None:
         assert "error" in await call(made, "web_large", size=100_000_000)
 
     with http_server(tmp_path) as url:
-        run(tmp_path, use, web=McpServer(url=url, timeout_ms=3000))
+        run(tmp_path, use, web=McpServer(url=url, timeout_ms=int(scaled(3000))))
 
 
 def test_a_tenant_sees_and_calls_its_servers_only(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_hanging_call_costs_one_call(tmp_path: Path) -> None:
         assert await hung == {"error": "the tool has failed: the time limit is reached"}
         assert await call(made, "test_echo", message="hi") == {"plain_text_response": "hi"}
 
-    run(tmp_path, use, test=stdio(timeout_ms=2000))
+    run(tmp_path, use, test=stdio(timeout_ms=int(scaled(2000))))
 
 
 def test_a_server_that_does_not_start_delays_no_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def test_a_server_that_blocks_or_floods_costs_one_call_and_never_the_event_loop(
                 break
         assert answer == {"plain_text_response": "hi"}
 
-    run(tmp_path, use, test=stdio(timeout_ms=3000, cwd=str(tmp_path)))
+    run(tmp_path, use, test=stdio(timeout_ms=int(scaled(3000)), cwd=str(tmp_path)))
 
 
 async def _watch_loop(gaps: list[float]) -> None:
