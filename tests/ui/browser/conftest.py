@@ -169,6 +169,32 @@ def wait_in_page(page: Any, expression: str, argument: Any = None, seconds: floa
     wait_until(look, seconds, lambda: f"{expression} of {page.url}{problem}")
 
 
+class HeldRequests:
+    """The requests of a page to some addresses, which do not reach the platform before `go_on`."""
+
+    def __init__(self, page: Any, addresses: Any, method: str = "GET") -> None:
+        self._page, self._method = page, method
+        self._held: list[Any] = []
+        self._holds = True
+        page.route(addresses, lambda route: self._handle(route))  # noqa: PLW0108 - Playwright marks it
+
+    def _handle(self, route: Any) -> None:
+        if self._holds and route.request.method == self._method:
+            self._held.append(route)
+        else:
+            route.continue_()
+
+    def wait(self) -> None:
+        """Wait until one is held."""
+        wait_until(lambda: self._held or self._page.wait_for_timeout(20), 10, lambda: "no request was sent")
+
+    def go_on(self) -> None:
+        """Let these and all later ones reach the platform."""
+        self._holds = False
+        for route in self._held:
+            route.continue_()
+
+
 def wait_until_read(page: Any) -> None:
     """Wait until nothing of a page for operators waits for its first answer, which would move the rest."""
     reading = "main.innerText.includes('Reading from the platform')"

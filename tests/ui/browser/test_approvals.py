@@ -13,8 +13,7 @@ from governance.op_tokens.signer_keys import create_signer_key, read_signer_key
 from governance.proposals.payload import payload_of
 from tests.support.platform import Platform, running_platform
 from tests.support.signers import KeyHolder
-from tests.support.waiting import wait_for
-from tests.ui.browser.conftest import HOSTILE, check_accessible
+from tests.ui.browser.conftest import HOSTILE, HeldRequests, check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -281,22 +280,18 @@ def test_a_form_stays_open_when_the_proposal_of_a_closed_one_is_made(
     platform: Platform, signed_in: Callable[[str], Any]
 ) -> None:
     page = signed_in("/ui/admin/approvals")
-    held: list[Any] = []
-    page.route(
-        f"**{PROPOSALS}",
-        lambda route: held.append(route) if route.request.method == "POST" else route.continue_(),
-    )
+    sent = HeldRequests(page, f"**{PROPOSALS}", "POST")
     dialog = page.get_by_role("dialog")
     begin = page.get_by_role("button", name="Propose a change")
     begin.click()
     dialog.get_by_label("Model", exact=True).fill("later")
     dialog.get_by_role("button", name="Propose", exact=True).click()
-    wait_for(lambda: held or page.wait_for_timeout(20), 10, lambda: "the proposal is sent")
+    sent.wait()
     page.keyboard.press("Escape")
     begin.click()
     dialog.get_by_label("Model", exact=True).fill("typed since")
     with page.expect_response(f"**{PROPOSALS}") as answer:
-        held[0].continue_()
+        sent.go_on()
     page.wait_for_timeout(300)
     assert dialog.get_by_label("Model", exact=True).input_value() == "typed since"
     platform.admin("DELETE", f"{PROPOSALS}/{answer.value.json()['id']}")

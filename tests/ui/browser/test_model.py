@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform, running_platform
-from tests.support.waiting import wait_for
-from tests.ui.browser.conftest import HOSTILE, check_accessible, wait_in_page
+from tests.ui.browser.conftest import HOSTILE, HeldRequests, check_accessible, wait_in_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -146,9 +145,8 @@ def test_lines_of_a_reading_that_was_under_way_at_a_pause_are_shown_when_the_log
 ) -> None:
     page = open_model(signed_in, "chatty")
     page.wait_for_selector(f"{LINES}:text-is('ready')")
-    held: list[Any] = []
-    page.route("**/v1/admin/models/chatty/log?*", lambda route: held.append(route))  # noqa: PLW0108 - no builtin
-    wait_for(lambda: held or page.wait_for_timeout(20), 10, lambda: "the page reads the log")
+    reading = HeldRequests(page, "**/v1/admin/models/chatty/log?*")
+    reading.wait()
     page.get_by_role("button", name="Pause").click()
     page.wait_for_selector("text=Paused: new lines are not shown.")
     before = log_lines(page)
@@ -159,11 +157,10 @@ def test_lines_of_a_reading_that_was_under_way_at_a_pause_are_shown_when_the_log
         "line in the log",
     )
     with page.expect_response("**/v1/admin/models/chatty/log?*") as answer:
-        held[0].continue_()
+        reading.go_on()
     assert "printed after the pause" in answer.value.text()
     page.wait_for_timeout(300)
     assert log_lines(page) == before
-    page.unroute("**/v1/admin/models/chatty/log?*")
     page.get_by_role("button", name="Continue").click()
     page.wait_for_selector(f"{LINES}:text-is('printed after the pause')")
     assert log_lines(page).count("printed after the pause") == 1

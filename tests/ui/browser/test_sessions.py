@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform
-from tests.support.waiting import wait_for
+from tests.ui.browser.conftest import HeldRequests
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -49,28 +49,26 @@ def test_a_reading_under_way_is_given_up_by_a_sign_out(
     from playwright.sync_api import Error
 
     page = signed_in("/ui/admin/models")
-    held: list[Any] = []
-    page.route("**/v1/admin/workers*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks it
-    wait_for(lambda: held or page.wait_for_timeout(20), 10, lambda: "the page reads its workers")
+    reading = HeldRequests(page, "**/v1/admin/workers*")
+    reading.wait()
     page.click("text=Sign out")
     page.wait_for_url("**/ui/sign-in")
     with contextlib.suppress(Error):  # the page has given it up
-        held[0].continue_()
+        reading.go_on()
     page.wait_for_timeout(300)
     assert problems == [], "it was not refused, as it would be after the end of its session"
 
 
 def test_a_page_reads_nothing_more_while_its_session_ends(signed_in: Callable[[str], Any]) -> None:
     page = signed_in("/ui/admin/models")
-    ends: list[Any] = []
-    page.route("**/v1/session", lambda route: ends.append(route))  # noqa: PLW0108 - Playwright marks it
+    ends = HeldRequests(page, "**/v1/session", "DELETE")
     page.click("text=Sign out")
-    wait_for(lambda: ends or page.wait_for_timeout(20), 10, lambda: "the page ends its session")
+    ends.wait()
     begun: list[str] = []
     page.on("request", lambda request: begun.append(request.url) if "/v1/admin/" in request.url else None)
     page.wait_for_timeout(2_500)  # longer than this page waits between two readings
     assert begun == []
-    ends[0].continue_()
+    ends.go_on()
 
 
 def test_a_page_comes_back_by_itself_when_the_session_can_be_read_again(

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform
-from tests.support.waiting import wait_for
-from tests.ui.browser.conftest import HOSTILE, check_accessible
+from tests.ui.browser.conftest import HOSTILE, HeldRequests, check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -95,26 +94,22 @@ def test_a_tenant_is_added_changed_and_removed(tenants: Any, platform: Platform,
 def test_a_late_answer_leaves_open_the_dialog_of_another_tenant(
     tenants: Any, platform: Platform, tenant: str, action: str, button: str
 ) -> None:
-    sent = {"Change": "PATCH", "Remove": "DELETE"}[action]
     other = f"other-{next(NUMBERS)}"
     platform.admin("POST", "/v1/admin/tenants", {"name": other})
-    held: list[Any] = []
     page = tenants
-    page.route(
-        f"**/v1/admin/tenants/{tenant}",
-        lambda route: held.append(route) if route.request.method == sent else route.continue_(),
-    )
+    method = {"Change": "PATCH", "Remove": "DELETE"}[action]
+    sent = HeldRequests(page, f"**/v1/admin/tenants/{tenant}", method)
     page.locator(f"tbody[data-row='{tenant}']").get_by_role("button", name=action).click()
     if action == "Change":
         dialog(page).get_by_label("Weight", exact=True).fill("2")
     dialog(page).get_by_role("button", name=button, exact=True).click()
-    wait_for(lambda: held or page.wait_for_timeout(20), 10, lambda: "the request is sent")
+    sent.wait()
     page.keyboard.press("Escape")
     page.locator(f"tbody[data-row='{other}']").get_by_role("button", name=action).click()
     send = dialog(page).get_by_role("button", name=button, exact=True)
     assert send.is_enabled(), "the request of another dialog is under way"
     with page.expect_response(f"**/v1/admin/tenants/{tenant}"):
-        held[0].continue_()
+        sent.go_on()
     page.wait_for_timeout(300)
     assert other in dialog(page).get_by_role("heading").inner_text()
     page.keyboard.press("Escape")
@@ -127,28 +122,16 @@ def test_a_new_tenant_gets_its_key_when_another_form_is_opened_while_the_list_is
     name = f"new-{next(NUMBERS)}"
     tenants.get_by_role("button", name="Add a tenant").click()
     dialog(tenants).get_by_label("Name", exact=True).fill(name)
-    held: list[Any] = []
-    lists = re.compile(r"/v1/admin/tenants(\?.*)?$")
-    tenants.route(lists, lambda route: read_late(route, held))
+    reading = HeldRequests(tenants, re.compile(r"/v1/admin/tenants(\?.*)?$"))
     dialog(tenants).get_by_role("button", name="Create", exact=True).click()
     dialog(tenants).wait_for(state="detached")
-    wait_for(lambda: held or tenants.wait_for_timeout(20), 10, lambda: "the page reads its tenants")
+    reading.wait()
     tenants.locator("tbody[data-row=default]").get_by_role("button", name="Change").click()
     dialog(tenants).wait_for()
-    for route in held:
-        route.continue_()
-    tenants.unroute(lists)
+    reading.go_on()
     key = tenants.locator("dialog [data-key]").inner_text()
     assert status_of(platform, key) == 200
     platform.admin("DELETE", f"/v1/admin/tenants/{name}")
-
-
-def read_late(route: Any, held: list[Any]) -> None:
-    """Hold a reading of the list, and let a change of it pass."""
-    if route.request.method == "GET":
-        held.append(route)
-    else:
-        route.continue_()
 
 
 def test_a_created_key_is_shown_once_works_and_stops_when_it_is_revoked(
