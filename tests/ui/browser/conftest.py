@@ -170,7 +170,7 @@ def wait_in_page(page: Any, expression: str, argument: Any = None, seconds: floa
 
 
 class HeldRequests:
-    """The requests of a page to some addresses, which do not reach the platform before `go_on`."""
+    """The requests of a page to some addresses, which do not reach the platform before `release`."""
 
     def __init__(self, page: Any, addresses: Any, method: str = "GET") -> None:
         self._page, self._method = page, method
@@ -188,7 +188,7 @@ class HeldRequests:
         """Wait until one is held."""
         wait_until(lambda: self._held or self._page.wait_for_timeout(20), 10, lambda: "no request was sent")
 
-    def go_on(self) -> None:
+    def release(self) -> None:
         """Let these and all later ones reach the platform."""
         self._holds = False
         for route in self._held:

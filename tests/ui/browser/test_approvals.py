@@ -291,7 +291,7 @@ def test_a_form_stays_open_when_the_proposal_of_a_closed_one_is_made(
     begin.click()
     dialog.get_by_label("Model", exact=True).fill("typed since")
     with page.expect_response(f"**{PROPOSALS}") as answer:
-        sent.go_on()
+        sent.release()
     page.wait_for_timeout(300)
     assert dialog.get_by_label("Model", exact=True).input_value() == "typed since"
     platform.admin("DELETE", f"{PROPOSALS}/{answer.value.json()['id']}")

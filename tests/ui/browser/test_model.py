@@ -157,7 +157,7 @@ def test_lines_of_a_reading_that_was_under_way_at_a_pause_are_shown_when_the_log
         "line in the log",
     )
     with page.expect_response("**/v1/admin/models/chatty/log?*") as answer:
-        reading.go_on()
+        reading.release()
     assert "printed after the pause" in answer.value.text()
     page.wait_for_timeout(300)
     assert log_lines(page) == before

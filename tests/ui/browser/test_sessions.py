@@ -54,7 +54,7 @@ def test_a_reading_under_way_is_given_up_by_a_sign_out(
     page.click("text=Sign out")
     page.wait_for_url("**/ui/sign-in")
     with contextlib.suppress(Error):  # the page has given it up
-        reading.go_on()
+        reading.release()
     page.wait_for_timeout(300)
     assert problems == [], "it was not refused, as it would be after the end of its session"
 
@@ -68,7 +68,7 @@ def test_a_page_reads_nothing_more_while_its_session_ends(signed_in: Callable[[s
     page.on("request", lambda request: begun.append(request.url) if "/v1/admin/" in request.url else None)
     page.wait_for_timeout(2_500)  # longer than this page waits between two readings
     assert begun == []
-    ends.go_on()
+    ends.release()
 
 
 def test_a_page_comes_back_by_itself_when_the_session_can_be_read_again(

@@ -109,7 +109,7 @@ def test_a_late_answer_leaves_open_the_dialog_of_another_tenant(
     send = dialog(page).get_by_role("button", name=button, exact=True)
     assert send.is_enabled(), "the request of another dialog is under way"
     with page.expect_response(f"**/v1/admin/tenants/{tenant}"):
-        sent.go_on()
+        sent.release()
     page.wait_for_timeout(300)
     assert other in dialog(page).get_by_role("heading").inner_text()
     page.keyboard.press("Escape")
@@ -128,7 +128,7 @@ def test_a_new_tenant_gets_its_key_when_another_form_is_opened_while_the_list_is
     reading.wait()
     tenants.locator("tbody[data-row=default]").get_by_role("button", name="Change").click()
     dialog(tenants).wait_for()
-    reading.go_on()
+    reading.release()
     key = tenants.locator("dialog [data-key]").inner_text()
     assert status_of(platform, key) == 200
     platform.admin("DELETE", f"/v1/admin/tenants/{name}")
