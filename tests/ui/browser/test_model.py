@@ -121,6 +121,12 @@ def test_the_log_moves_while_the_engine_prints(signed_in: Callable[[str], Any], 
     assert log_lines(page).count("a line of a request") == 2
 
 
+def wait_until_logged(platform: Platform, text: str) -> None:
+    """Wait until the platform has lines with this text, whatever the page shows."""
+    path = "/v1/admin/models/chatty/log"
+    platform.wait_for(lambda: text in json.dumps(platform.admin("GET", path)[1]), 10, "lines in the log")
+
+
 def test_a_paused_log_continues_without_a_loss(signed_in: Callable[[str], Any], platform: Platform) -> None:
     page = open_model(signed_in, "chatty")
     page.wait_for_selector(f"{LINES}:text-is('ready')")
@@ -128,11 +134,7 @@ def test_a_paused_log_continues_without_a_loss(signed_in: Callable[[str], Any], 
     page.wait_for_selector("text=Paused: new lines are not shown.")
     before = log_lines(page)
     ask(platform, "/stub print=3 tokens=1 while paused")
-    platform.wait_for(
-        lambda: "while paused" in json.dumps(platform.admin("GET", "/v1/admin/models/chatty/log")[1]),
-        10,
-        "lines in the log",
-    )
+    wait_until_logged(platform, "while paused")
     assert log_lines(page) == before
     page.get_by_role("button", name="Continue").click()
     page.wait_for_selector(f"{LINES}:text-is('while paused') >> nth=2")
@@ -151,11 +153,7 @@ def test_lines_of_a_reading_that_was_under_way_at_a_pause_are_shown_when_the_log
     page.wait_for_selector("text=Paused: new lines are not shown.")
     before = log_lines(page)
     ask(platform, "/stub print=1 tokens=1 printed after the pause")
-    platform.wait_for(
-        lambda: "after the pause" in json.dumps(platform.admin("GET", "/v1/admin/models/chatty/log")[1]),
-        10,
-        "line in the log",
-    )
+    wait_until_logged(platform, "after the pause")
     with page.expect_response("**/v1/admin/models/chatty/log?*") as answer:
         reading.release()
     assert "printed after the pause" in answer.value.text()
