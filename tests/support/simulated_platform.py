@@ -78,6 +78,10 @@ class SimulatedPlatform:
         self.ledger.scripts.offset_us += int(seconds * 1e6)
         self.fleet.scripts.offset_us = self.ledger.scripts.offset_us
 
+    def real_time(self) -> float:
+        """The time that passes beside that of the test, in seconds."""
+        return time.monotonic()
+
     def run_for(self, seconds: float, *alive: str, every: float = 1.0) -> int:
         """Let time pass: every second the `alive` workers heartbeat and the reaper runs.
 
@@ -85,10 +89,10 @@ class SimulatedPlatform:
         seconds. Returns how many jobs, loads and workers the reaper ended.
         """
         ended = 0
-        began = time.monotonic()
+        began = self.real_time()
         while seconds > 0:
             step = min(seconds, every)
-            now = time.monotonic()
+            now = self.real_time()
             self.advance_time(max(0.0, step - (now - began)))
             began = now
             seconds -= step

@@ -27,6 +27,9 @@ class StoppedPlatform(SimulatedPlatform):
         self.moment += seconds
         self.stop_clock()
 
+    def real_time(self) -> float:
+        return 0.0  # none passes
+
     def admit(
         self, tenant: str = "acme", priority: str = "normal", model: str = "alpha", **more: object
     ) -> str:

@@ -44,11 +44,7 @@ class Sampled:
 
     def advance(self, seconds: float) -> None:
         if 0 < seconds <= 60:
-            while seconds > 0:
-                self.platform.advance_time(min(2.0, seconds))
-                self.platform.ledger.heartbeat("w1", self.platform.incarnations["w1"])
-                self.platform.expire()
-                seconds -= 2.0
+            self.platform.run_for(seconds, "w1", every=2.0)
         else:
             self.platform.advance_time(seconds)
         self._set_clocks()
