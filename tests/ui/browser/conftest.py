@@ -169,6 +169,16 @@ def wait_in_page(page: Any, expression: str, argument: Any = None, seconds: floa
     wait_until(look, seconds, lambda: f"{expression} of {page.url}{problem}")
 
 
+def intercept(page: Any, addresses: Any, handler: Any) -> None:
+    """Have a handler answer the requests of a page to some addresses, from now on.
+
+    `page.route` returns before the page knows it, and a key that is pressed next would arrive there first.
+    An expression is evaluated after what the page was sent before.
+    """
+    page.route(addresses, handler)
+    page.evaluate("0")
+
+
 class HeldRequests:
     """The requests of a page to some addresses, which do not reach the platform before `release`."""
 
@@ -176,7 +186,7 @@ class HeldRequests:
         self._page, self._method = page, method
         self._held: list[Any] = []
         self._holds = True
-        page.route(addresses, lambda route: self._handle(route))  # noqa: PLW0108 - Playwright marks it
+        intercept(page, addresses, lambda route: self._handle(route))  # noqa: PLW0108 - Playwright marks it
 
     def _handle(self, route: Any) -> None:
         if self._holds and route.request.method == self._method:

@@ -12,10 +12,11 @@ from tests.support import pdf_files
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.records import Thread, write
 from tests.ui.browser.chat.test_attachments import attach
+from tests.ui.browser.conftest import intercept
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
-SAYS = "The platform cannot be reached."
+UNREACHABLE = "The platform cannot be reached."
 SCRIPTS = re.compile(r"/_app/immutable/.*\.js$")
 WORKERS = re.compile(r"/_app/immutable/.*\.mjs$")
 
@@ -27,7 +28,7 @@ class MissingScripts:
         self.refused: list[str] = []
         self._page = chat.page
         self._kind = kind
-        self._page.route(kind, self._refuse)
+        intercept(chat.page, kind, self._refuse)
 
     def _refuse(self, route: Any) -> None:
         self.refused.append(route.request.url)
@@ -56,7 +57,7 @@ def test_a_dialog_whose_file_does_not_come_is_opened_by_a_second_try(chat: ChatP
     for step in steps:
         missing = MissingScripts(chat)
         step(chat)
-        chat.page.get_by_text(SAYS).wait_for()
+        chat.page.get_by_text(UNREACHABLE).wait_for()
         assert dialog.count() == 0
         chat.page.get_by_role("button", name="Close", exact=True).click()
         missing.restore()
@@ -78,7 +79,7 @@ def test_a_part_of_a_conversation_that_does_not_come_is_there_when_it_can_be_rea
     missing = MissingScripts(chat)
     chat.page.get_by_role("link", name="With a call").click()
     chat.page.get_by_text("What time is it?").wait_for()
-    chat.page.get_by_text(SAYS).wait_for()
+    chat.page.get_by_text(UNREACHABLE).wait_for()
     calls = chat.page.get_by_role("group", name="Tool calls")
     assert calls.count() == 0
     assert missing.refused
