@@ -36,7 +36,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory, gateway: Gateway) -> Iterat
     local = {
         "tenancy": {"trusted_proxies": ["127.0.0.1"]},
         "models": {
-            "org/slow": {"backend": "stub", "stub_load_s": 1.0},
+            "org/slow": {"backend": "stub", "stub_load_s": scaled(1.0)},
             "org/other": {"backend": "stub", "enabled": True},
             "org/broken": {"backend": "stub", "stub_load_fail": "no such weights"},
             "stub": {"enabled": False},
