@@ -32,6 +32,7 @@ class InitialLoads:
         self._waiting = {name: model for name, model in models.items() if model.enabled}
         self._max_load_s = max((model.load_timeout_s for model in self._waiting.values()), default=0.0)
         self._client, self._screen, self._ignore_failures_s = client, screen, ignore_failures_s
+        self._progress: Mapping[str, str] = {}
         self._began = time.monotonic()
 
     @property
@@ -44,10 +45,13 @@ class InitialLoads:
         rows: dict[str, dict[str, Any]] = {}
         with suppress(ApiClientError):
             rows = {row["name"]: row for row in self._client.get("/v1/admin/models")["models"]}
+        progress = {}
         for name in list(self._waiting):
-            self._show(name, rows.get(name, {}))
-        loading = any(rows.get(name, {}).get("runtime_state") == "loading" for name in self._waiting)
-        return not self._waiting or (bool(rows) and not loading and self._seconds > LOAD_START_S)
+            self._show_end(name, row := rows.get(name, {}))
+            if name in self._waiting and row.get("runtime_state") == "loading":
+                progress[name] = f"  model    {progress_line(self._operation(name, row))}"
+        self._show_progress(progress)
+        return not self._waiting or (bool(rows) and not progress and self._seconds > LOAD_START_S)
 
     def report_unfinished(self) -> None:
         """Name the models that are not loaded yet."""
@@ -60,7 +64,7 @@ class InitialLoads:
     def _seconds(self) -> float:
         return time.monotonic() - self._began
 
-    def _show(self, name: str, row: Mapping[str, Any]) -> None:
+    def _show_end(self, name: str, row: Mapping[str, Any]) -> None:
         state = row.get("runtime_state")
         if state == "loaded":
             self._screen.step("model", name, self._seconds)
@@ -69,8 +73,17 @@ class InitialLoads:
         elif state == "failed" and self._seconds >= self._ignore_failures_s:
             self._screen.line(f"  model    {name} failed: {row.get('last_error')}")
             del self._waiting[name]
-        elif state == "loading":
-            self._screen.status(f"  model    {progress_line(self._operation(name, row))}")
+
+    def _show_progress(self, progress: Mapping[str, str]) -> None:
+        """On a terminal show the first load and the number of the others, else the changed lines."""
+        if not self._screen.is_terminal:
+            for name, text in progress.items():
+                if text != self._progress.get(name):
+                    self._screen.line(text)
+        elif progress:
+            first, *others = progress.values()
+            self._screen.status(f"{first}; {len(others)} more" if others else first)
+        self._progress = progress
 
     def _operation(self, name: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
         with suppress(ApiClientError, KeyError):
