@@ -121,7 +121,7 @@ def test_no_answer_is_lost_or_doubled_by_20_cuts(browser: Browser, own_platform:
             expected.append(" ".join(words))
             assert chat.text() == expected[-1], (place, how)
             print(f"{place:2} {how:10} {time.monotonic() - begun:4.1f} s")
-        chat.reload()
+        cutter.cut("reload")
         chat.answers.nth(len(CUTS) - 1).wait_for()
         for place, text in enumerate(expected):
             # messages far from the screen are made when they are near
