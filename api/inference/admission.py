@@ -194,6 +194,6 @@ async def cancel_jobs(
     for id in ids:
         try:
             await services[AsyncLedger].cancel(id, tenant, disconnected=disconnected)
-        except StokerError:
+        except StokerError as error:
             # Redis may be unreachable: the ledger's own deadline ends a response without a reader
-            logger.warning("could not cancel a response whose client is gone", exc_info=True)
+            logger.warning("a response whose client is gone cannot be cancelled: %s", error.message)

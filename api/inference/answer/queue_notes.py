@@ -43,9 +43,9 @@ class QueueNotes:
             await sleep_until_tick(self._interval_s)
             try:
                 await self.write()
-            except StokerError:
+            except StokerError as error:
                 logger.info(
-                    "the queues cannot be read; waiting clients get their comments later", exc_info=True
+                    "the queues cannot be read; waiting clients get their comments later: %s", error.message
                 )
             except Exception:
                 logger.exception("the queue positions of waiting streams cannot be written")
