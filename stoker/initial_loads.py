@@ -32,7 +32,7 @@ class InitialLoads:
         self._waiting = {name: model for name, model in models.items() if model.enabled}
         self._max_load_s = max((model.load_timeout_s for model in self._waiting.values()), default=0.0)
         self._client, self._screen, self._ignore_failures_s = client, screen, ignore_failures_s
-        self._progress: Mapping[str, str] = {}
+        self._progress: dict[str, str] = {}
         self._began = time.monotonic()
 
     @property
@@ -79,11 +79,11 @@ class InitialLoads:
         if not self._screen.is_terminal:
             for name, text in progress.items():
                 if text != self._progress.get(name):
+                    self._progress[name] = text
                     self._screen.line(text)
         elif progress:
             first, *others = progress.values()
             self._screen.status(f"{first}; {len(others)} more" if others else first)
-        self._progress = progress
 
     def _operation(self, name: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
         with suppress(ApiClientError, KeyError):
