@@ -48,7 +48,7 @@ class InitialLoads:
         progress = {}
         for name in list(self._waiting):
             self._show_end(name, row := rows.get(name, {}))
-            if name in self._waiting and row.get("runtime_state") == "loading":
+            if row.get("runtime_state") == "loading":
                 progress[name] = f"  model    {progress_line(self._operation(name, row))}"
         self._show_progress(progress)
         return not self._waiting or (bool(rows) and not progress and self._seconds > LOAD_START_S)

@@ -10,13 +10,9 @@ from config.settings import ModelDefinition
 from stoker.client import ApiClient
 from stoker.initial_loads import InitialLoads
 from stoker.terminal import TerminalOutput
+from tests.stoker.test_terminal import Terminal
 
 Poll = Mapping[str, str | float]
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def show(api: Any, out: io.StringIO, *polls: Poll) -> list[str]:
